@@ -7,7 +7,8 @@ from pathlib import Path
 from builder import pins, toolchain
 from builder.cli.arguments import default_store
 from builder.config import Framework
-from builder.environment import fetch, indexes, interpreters
+from builder.environment import indexes, interpreters
+from builder.environment.fetch import Installer
 from builder.errors import BuilderError
 
 TORCH = "2.13"
@@ -30,7 +31,8 @@ def main() -> None:
     cache = default_store() / "uv"
     cache.mkdir(parents=True, exist_ok=True)
     try:
-        fetch.install(wanted, into=Path(sys.prefix), cache=cache, finders=indexes.read(os.environ), progress=print)
+        installer = Installer(finders=indexes.read(os.environ), progress=print)
+        installer.install(wanted, into=Path(sys.prefix), cache=cache)
     except BuilderError as error:
         sys.exit(f"error: {error}")
 

@@ -74,7 +74,7 @@ def update(*, file: Path, parts: tuple[str, ...], dry_run: bool) -> None:
     if unknown:
         raise click.BadParameter(f"'{unknown[0]}' is not a part; there are {', '.join(names)}", param_hint="--part")
     todo = tuple(resolve.targets(pins, parts=frozenset(parts)))
-    resolutions = resolve.resolve_all(pins, todo, env=indexes.read(os.environ).env, progress=lambda _: None)
+    resolutions = resolve.resolve_all(pins, todo, env=indexes.read(os.environ).env)
     failed = tuple(resolution for resolution in resolutions if resolution.error is not None)
     for resolution in failed:
         _tell(pins, resolution)

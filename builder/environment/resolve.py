@@ -9,6 +9,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from packaging.version import Version
+
 from builder import json_text, toml
 from builder.environment.fetch import LIMITS
 from builder.environment.indexes import uv_binary
@@ -72,35 +74,28 @@ def targets(pins: Pins, *, parts: frozenset[str] = frozenset()) -> Iterator[PinT
                     yield PinTarget(part=number, system=system, python=python)
 
 
-def resolve_all(
-    pins: Pins, todo: tuple[PinTarget, ...], *, env: Mapping[str, str], progress: Callable[[Resolution], None]
-) -> tuple[Resolution, ...]:
+def resolve_all(pins: Pins, todo: tuple[PinTarget, ...], *, env: Mapping[str, str]) -> tuple[Resolution, ...]:
     """Resolve every target, several at once; where an index cannot be reached, only its targets fail."""
-    uv = uv_binary()  # once: sysconfig, which it asks, is not safe in threads
 
     def one(target: PinTarget) -> Resolution:
         part = pins.parts[target.part]
         python = pins.pythons[0] if target.python == pin_file.ANY else target.python
         options = ("--python-version", dotted(python), "--python-platform", built_systems()[target.system].uv)
         try:
-            packages = lock(part.requires, *options, index=part.index, uv=uv, env=env)
-            wheels = tuple(_wheel(*_files(package)[0], index=part.index) for package in packages)
-            kept = tuple(wheel for wheel in wheels if not part.only or wheel.name in part.only)
-            resolution = Resolution(target=target, wheels=kept)
+            wheels = tuple(_wheels(_locked(part.requires, *options, index=part.index, env=env), part.index))
         except UnresolvedError as error:
-            resolution = Resolution(target=target, error=error.message)
-        progress(resolution)
-        return resolution
+            return Resolution(target=target, error=error.message)
+        kept = tuple(wheel for wheel in wheels if not part.only or wheel.name in part.only)
+        return Resolution(target=target, wheels=kept)
 
     with ThreadPoolExecutor(max_workers=4) as pool:
         return tuple(pool.map(one, todo))
 
 
-def lock(
+def _locked(
     requires: tuple[str, ...],
     *options: str,
     index: str | None,
-    uv: str,
     env: Mapping[str, str],
     overrides: tuple[str, ...] = (),
 ) -> list[dict[str, Any]]:
@@ -119,7 +114,7 @@ def lock(
             Path(scratch, "overrides.txt").write_text("\n".join(overrides) + "\n", encoding="utf-8")
             options += ("--override", str(Path(scratch, "overrides.txt")))
         argv = (
-            *(uv, "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--only-binary", ":all:"),
+            *(uv_binary(), "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--only-binary", ":all:"),
             *("--no-config", *options, "--output-file", str(locked), str(wanted)),
         )
         done = run(argv, cwd=Path(scratch), env=env, limits=LIMITS)
@@ -129,24 +124,39 @@ def lock(
         return packages
 
 
-def _files(package: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Return name and hash of each wheel of a package in a lock file."""
-    return tuple((_name_of(wheel), wheel["hashes"]["sha256"]) for wheel in package.get("wheels", ()))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexFile:
+    """A file of a release."""
+
+    file: str
+    sha256: str
+    place: str
+    """Its address or path, which may hold a password and so is never shown."""
 
 
-def _name_of(wheel: Mapping[str, Any]) -> str:
-    """Return the file name of a wheel in a lock file."""
-    return str(wheel.get("name") or unquote(urlsplit(wheel.get("url") or wheel["path"]).path).rpartition("/")[2])
+def _files(package: Mapping[str, Any]) -> tuple[IndexFile, ...]:
+    """Return the wheels of a package in a lock file."""
+    found = []
+    for wheel in package.get("wheels", ()):
+        address = wheel.get("url") or str(Path(wheel["path"]).resolve())
+        path = unquote(urlsplit(address).path)
+        file = wheel.get("name") or path.rpartition("/")[2]
+        place = path if address.startswith("file:") else address
+        found.append(IndexFile(file=file, sha256=wheel["hashes"]["sha256"], place=place))
+    return tuple(found)
 
 
-def _wheel(file: str, sha256: str, *, index: str | None) -> PinnedWheel:
-    name, version, *_ = file.split("-")
-    return PinnedWheel(file=file, name=pin_file.normalized(name), version=version, sha256=sha256, index=index)
+def _wheels(packages: list[dict[str, Any]], index: str | None) -> Iterator[PinnedWheel]:
+    """Yield the wheel that uv chose of each package."""
+    for package in packages:
+        chosen = _files(package)[0]
+        name, version, *_ = chosen.file.split("-")
+        normal = pin_file.normalized(name)
+        yield PinnedWheel(file=chosen.file, name=normal, version=version, sha256=chosen.sha256, index=index)
 
 
 def verify(pins: Pins, *, env: Mapping[str, str], progress: Callable[[str], None]) -> HashCheck:
     """Ask the indexes for the hash of every pinned file."""
-    uv = uv_binary()
     platforms = _platforms(pins)
     releases: dict[tuple[str, str, str | None], list[PinnedWheel]] = {}
     for wheel in pins.wheels.values():
@@ -155,10 +165,10 @@ def verify(pins: Pins, *, env: Mapping[str, str], progress: Callable[[str], None
     def one(wheels: list[PinnedWheel]) -> HashCheck:
         progress(f"{wheels[0].name} {wheels[0].version}")
         try:
-            published = _published(wheels[0], platforms[wheels[0].file], uv=uv, env=env, universal=True)
+            published = _published(wheels[0], platforms[wheels[0].file], env=env, universal=True)
             for wheel in wheels:  # an index that has some files of a release hides what the next one has
                 if wheel.file not in published:
-                    published |= _published(wheel, platforms[wheel.file], uv=uv, env=env, universal=False)
+                    published |= _published(wheel, platforms[wheel.file], env=env, universal=False)
         except UnresolvedError as error:
             return HashCheck(unknown=tuple((wheel, error.message) for wheel in wheels))
         wrong = ((wheel, published.get(wheel.file)) for wheel in wheels)
@@ -184,14 +194,14 @@ def _platforms(pins: Pins) -> dict[str, tuple[str, str]]:
 
 
 def _published(
-    wheel: PinnedWheel, target: tuple[str, str], *, uv: str, env: Mapping[str, str], universal: bool
+    wheel: PinnedWheel, target: tuple[str, str], *, env: Mapping[str, str], universal: bool
 ) -> dict[str, str]:
     """Return name and hash of the files of a release: all that one index has, or the best for one system."""
     system, python = target
     platform = ("--universal",) if universal else ("--python-platform", built_systems()[system].uv)
     options = (*platform, "--no-deps", "--python-version", dotted(python))
-    packages = lock((f"{wheel.name}=={wheel.version}",), *options, index=wheel.index, uv=uv, env=env)
-    return dict(file for package in packages for file in _files(package))
+    packages = _locked((f"{wheel.name}=={wheel.version}",), *options, index=wheel.index, env=env)
+    return {each.file: each.sha256 for package in packages for each in _files(package)}
 
 
 def updated(pins: Pins, resolutions: tuple[Resolution, ...]) -> Pins:
@@ -214,18 +224,8 @@ class NoReleaseError(UnresolvedError):
     """The index answered, and has no such release."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexFile:
-    """A file of a release."""
-
-    file: str
-    sha256: str
-    place: str
-    """Its address or path, which may hold a password and so is never shown."""
-
-
 def released(
-    requirement: str, *, pythons: tuple[str, ...], index: str | None, uv: str, env: Mapping[str, str]
+    requirement: str, *, pythons: tuple[str, ...], index: str | None, env: Mapping[str, str]
 ) -> tuple[IndexFile, ...]:
     """Return every file of the newest release that meets a requirement; `pythons` from the oldest on.
 
@@ -236,48 +236,34 @@ def released(
         NoReleaseError: there is none.
         UnresolvedError: the index did not answer.
     """
-    if index is not None:
-        return _released(requirement, pythons=pythons, index=index, uv=uv, env=env)
+    alone = {name: value for name, value in env.items() if name not in _OTHER_INDEXES - {"UV_INDEX_URL"}}
     try:
-        alone = {name: value for name, value in env.items() if name not in _OTHER_INDEXES - {"UV_INDEX_URL"}}
-        return _released(requirement, pythons=pythons, index=None, uv=uv, env=alone)
+        return _released(requirement, pythons, index, alone)
     except UnresolvedError as error:
+        if index is not None:
+            raise
         try:
-            return _released(requirement, pythons=pythons, index=None, uv=uv, env=env)
+            return _released(requirement, pythons, index, env)
         except UnresolvedError:
             raise error from None
 
 
 def _released(
-    requirement: str, *, pythons: tuple[str, ...], index: str | None, uv: str, env: Mapping[str, str]
+    requirement: str, pythons: tuple[str, ...], index: str | None, env: Mapping[str, str]
 ) -> tuple[IndexFile, ...]:
     said = ""
     for python in pythons:  # uv leaves out the files of older Pythons, and refuses releases that lack this one
         options = ("--universal", "--no-deps", "--python-version", dotted(python))
         try:
-            packages = lock((requirement,), *options, index=index, uv=uv, env=env)
+            packages = _locked((requirement,), *options, index=index, env=env)
         except UnresolvedError as error:
             said = error.message
             if _ABSENT.search(" ".join(said.split())) is None:
                 raise
             continue
-        package = max(packages, key=_order)  # several, where newer Pythons have a newer release
-        return tuple(
-            IndexFile(file=_name_of(wheel), sha256=wheel["hashes"]["sha256"], place=_place(wheel))
-            for wheel in package.get("wheels", ())
-        )
+        # Several, where newer Pythons have a newer release.
+        return _files(max(packages, key=lambda each: Version(each["version"].partition("+")[0])))
     raise NoReleaseError(said)
-
-
-def _order(package: Mapping[str, Any]) -> tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d+", package["version"].partition("+")[0]))
-
-
-def _place(wheel: Mapping[str, str]) -> str:
-    address = wheel.get("url")
-    if address is None:
-        return str(Path(wheel["path"]).resolve())
-    return unquote(urlsplit(address).path) if address.startswith("file:") else address
 
 
 def wheels_of(
@@ -301,12 +287,12 @@ def wheels_of(
     try:
         never = tuple(f"{name}; python_version < '0'" for name in have)
         python = ("--python-version", dotted(base.python))
-        packages = lock(requires, *python, index=None, uv=uv_binary(), env=env, overrides=never)
+        packages = _locked(requires, *python, index=None, env=env, overrides=never)
     except UnresolvedError as error:
         raise ToolError(
             f"the load test needs what [wheel] requires, and uv finds no wheels of it\n{error.message}",
             help="correct 'requires' in [wheel], or build without the load test, with '--load-test skip'",
         ) from error
-    found = tuple(_wheel(*_files(package)[0], index=None) for package in packages)
+    found = tuple(_wheels(packages, None))
     store.set_note(name, {"wheels": [asdict(wheel) for wheel in found]})
     return found

@@ -9,7 +9,6 @@ from packaging.version import Version
 
 from builder.config import Backend
 from builder.environment import resolve
-from builder.environment.indexes import uv_binary
 from builder.environment.resolve import IndexFile, NoReleaseError, released
 from builder.errors import BuilderError, NothingToDoError, ToolError
 from builder.matrix.variant import backend_of, built_systems, compute_name, dotted
@@ -47,7 +46,7 @@ class Source:
 
     def files(self, requirement: str, *, index: str | None = None) -> tuple[IndexFile, ...]:
         """Return the files of the newest release that meets a requirement."""
-        return released(requirement, pythons=self.pythons, index=index, uv=uv_binary(), env=self.env)
+        return released(requirement, pythons=self.pythons, index=index, env=self.env)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,7 +293,7 @@ def _pinned(
     mine = replace(source.pins, parts=resolved, wheels={})
     have = {python for _, table in builds for python in table}
     todo = tuple(each for each in resolve.targets(mine) if each.python in have)
-    done = resolve.resolve_all(mine, todo, env=source.env, progress=lambda _: None)
+    done = resolve.resolve_all(mine, todo, env=source.env)
     new = resolve.updated(mine, done)
     notes = tuple(
         f"{mine.parts[each.target.part].about}: no wheels for {each.target.system}, "

@@ -6,7 +6,6 @@ import zipfile
 import pytest
 
 from builder.environment import indexes
-from builder.environment.indexes import uv_binary
 from builder.environment.resolve import NoReleaseError, UnresolvedError, released
 
 PYTHONS = ("cp310", "cp311", "cp312")
@@ -44,7 +43,7 @@ def ask(tmp_path):
     def released_there(requirement, **env):
         own = indexes.read({"PATH": os.environ["PATH"]}, files=()).env
         env = {**own, "UV_CACHE_DIR": str(tmp_path / "cache"), "UV_INDEX_STRATEGY": "unsafe-best-match", **env}
-        return released(requirement, pythons=PYTHONS, index=None, uv=uv_binary(), env=env)
+        return released(requirement, pythons=PYTHONS, index=None, env=env)
 
     return released_there
 
