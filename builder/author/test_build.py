@@ -7,6 +7,7 @@ from builder import terminal
 from builder.author import tests as kernel_tests
 from builder.config import Backend
 from builder.environment import locked_kernels
+from builder.environment.download import Fetching
 from builder.errors import BuilderError
 from builder.kernel import Kernel
 from builder.loadtest.packages import KernelFolder, depended
@@ -123,5 +124,5 @@ class TestBuild:
         if not depended(kernel, cell.backend):
             return ()
         ask.store.prepare()
-        keeper = locked_kernels.keeper(ask.store, ask.environ, terminal.err)
-        return locked_kernels.folders(kernel, cell, keeper)
+        fetching = Fetching(store=ask.store, environ=ask.environ, progress=terminal.err)
+        return locked_kernels.folders(kernel, cell, locked_kernels.keeper(fetching))

@@ -10,6 +10,7 @@ from builder import terminal
 from builder.cli.arguments import kernel_argument, store_option
 from builder.config.v5 import KernelDependency
 from builder.environment import locked_kernels
+from builder.environment.download import Fetching
 from builder.environment.locked_kernels import LockedKernels
 from builder.errors import BuilderError, DifferenceError, NothingToDoError
 from builder.files import write_atomic
@@ -39,8 +40,9 @@ def command(*, kernel: Path, check: bool, from_folder: Path | None, store: Path)
             raise NothingToDoError(text, help="name some in kernel-depends of build.toml")
         terminal.out(f"{text}: nothing to lock")
         return
-    keeper = locked_kernels.keeper(Store(store), os.environ, terminal.err, folder=from_folder)
-    if not keeper.store.prepare():
+    fetching = Fetching(store=Store(store), environ=os.environ, progress=terminal.err)
+    keeper = locked_kernels.keeper(fetching, folder=from_folder)
+    if not fetching.store.prepare():
         raise BuilderError(f"the store '{store}' cannot be written", help="name another one with --store")
     if check:
         _check(keeper, wanted, before, kernel)

@@ -11,6 +11,7 @@ from builder.config import LoadTestRule
 from builder.engine.nix_command import HOST, LIBRARY, NIXPKGS, LogLine, Nix, NixError, NixLog
 from builder.engine.outcome import CellOutcome, Event, Listen, Status, for_kernel
 from builder.environment import indexes, locked_kernels
+from builder.environment.download import Fetching
 from builder.errors import AuditError, BuilderError, NotHereError, ToolError
 from builder.files import write_atomic
 from builder.hashes import sha256, sha256_of
@@ -145,10 +146,13 @@ class _Run:
         users = [plan.cell for plan in plans if plan.kernels]
         wanted = {each["digest"]: Path(each["out"]) for plan in plans for each in plan.kernels}
         if wanted:
-            options = self.ask
-            keeper = locked_kernels.keeper(
-                options.store, options.environ, lambda text: self._tell(users, text), processes=self.nix.processes
+            fetching = Fetching(
+                store=self.ask.store,
+                environ=self.ask.environ,
+                progress=lambda text: self._tell(users, text),
+                processes=self.nix.processes,
             )
+            keeper = locked_kernels.keeper(fetching)
             locked_kernels.bring_to_nix(self.kernel, wanted, keeper=keeper, add=self.nix.add_folder)
 
     def _tell(self, cells: Sequence[Cell], text: str) -> None:

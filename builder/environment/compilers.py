@@ -6,21 +6,20 @@ machine but its kernel and `/bin/sh` decides what it writes. The scripts name no
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from builder import resources, toml, toolchain
-from builder.environment import debian, download
+from builder.environment import debian
 from builder.environment.debian import MIRROR, mirrors
-from builder.environment.download import FetchedTree
+from builder.environment.download import Fetching, UnreachableError, download
 from builder.errors import NotHereError, WrongHashError
 from builder.hashes import nar, sha256_of
 from builder.matrix.variant import built_systems
-from builder.run import Processes
-from builder.store import COMPILERS, Store
+from builder.store import COMPILERS
 
 TABLE = resources.DATA / "compilers.toml"
 _LOADER = "usr/lib/x86_64-linux-gnu"
@@ -93,77 +92,68 @@ def pinned() -> Mapping[str, PinnedCompilers]:
     }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Keeper:
-    """Keeps pinned compilers in a store; several threads may ask."""
+def folder(target: str, fetching: Fetching) -> Path:
+    """Return the folder with the compilers for a system, verified, fetched if it is not there.
 
-    store: Store
-    environ: Mapping[str, str]
-    progress: Callable[[str], None]
-    processes: Processes = field(default_factory=Processes)
-
-    def folder(self, target: str) -> Path:
-        """Return the folder with the compilers for a system, verified, fetched if it is not there.
-
-        Raises:
-            NotHereError: none are pinned.
-            ToolError: they cannot be fetched, or are not what is pinned.
-            StoreError: the store cannot be written.
-        """
-        wanted = pinned().get(target)
-        if wanted is None:
-            known = f"; on {toolchain.system()} there are those for {', '.join(pinned())}" if pinned() else ""
-            raise NotHereError(
-                f"no compiler for {target} that runs on {toolchain.system()} is pinned{known}",
-                help="leave out --toolchain pinned, or build on a machine of x86_64-linux",
-            )
-        tree = FetchedTree(
-            store=self.store,
-            section=COMPILERS,
-            name=wanted.name,
-            called=f"the pinned compilers for {target}",
-            is_right=lambda folder: nar(folder, links=True) == wanted.hash,
+    Raises:
+        NotHereError: none are pinned.
+        ToolError: they cannot be fetched, or are not what is pinned.
+        StoreError: the store cannot be written.
+    """
+    wanted = pinned().get(target)
+    if wanted is None:
+        known = f"; on {toolchain.system()} there are those for {', '.join(pinned())}" if pinned() else ""
+        raise NotHereError(
+            f"no compiler for {target} that runs on {toolchain.system()} is pinned{known}",
+            help="leave out --toolchain pinned, or build on a machine of x86_64-linux",
         )
-        return tree.get(lambda scratch: self._made(wanted, scratch), self.processes)
+    return fetching.tree(
+        COMPILERS,
+        wanted.name,
+        called=f"the pinned compilers for {target}",
+        is_right=lambda folder: nar(folder, links=True) == wanted.hash,
+        fetch=lambda scratch: _made(wanted, scratch, fetching),
+    )
 
-    def _made(self, wanted: PinnedCompilers, scratch: Path) -> Path:
-        """Fetch and unpack the packages, and return the tree that they give."""
-        places = mirrors(self.environ)
-        self.progress(f"fetching the pinned compilers for {wanted.target}: {len(wanted.packages)} packages")
-        fresh = scratch / "fresh"
-        for package in wanted.packages:
-            debian.unpack(self._fetched(package, places, scratch), fresh, wanted=is_wanted)
-        arrange(fresh, wanted)
-        found = nar(fresh, links=True)
-        if found != wanted.hash:
+
+def _made(wanted: PinnedCompilers, scratch: Path, fetching: Fetching) -> Path:
+    """Fetch and unpack the packages, and return the tree that they give."""
+    places = mirrors(fetching.environ)
+    fetching.progress(f"fetching the pinned compilers for {wanted.target}: {len(wanted.packages)} packages")
+    fresh = scratch / "fresh"
+    for package in wanted.packages:
+        debian.unpack(_fetched(package, places, scratch, fetching), fresh, wanted=is_wanted)
+    arrange(fresh, wanted)
+    found = nar(fresh, links=True)
+    if found != wanted.hash:
+        raise WrongHashError(
+            f"the compilers for {wanted.target} were unpacked to other files than are pinned\n"
+            f"      expected {wanted.hash}\n      found    {found}",
+            help="look whether the disk has errors; nothing was kept",
+        )
+    return fresh
+
+
+def _fetched(package: PinnedPackage, places: tuple[str, ...], scratch: Path, fetching: Fetching) -> Path:
+    """Fetch a package from the first mirror that has it."""
+    target = scratch / PurePosixPath(package.path).name
+    for place in places:
+        address = f"{place}/{package.path}"
+        try:
+            download(address, target, environ=fetching.environ, processes=fetching.processes, remedy=_REMEDY)
+        except UnreachableError:
+            if place == places[-1]:
+                raise
+            continue
+        found = sha256_of(target)
+        if found != package.sha256:
             raise WrongHashError(
-                f"the compilers for {wanted.target} were unpacked to other files than are pinned\n"
-                f"      expected {wanted.hash}\n      found    {found}",
-                help="look whether the disk has errors; nothing was kept",
+                f"{address} is not the package that is pinned\n"
+                f"      expected sha256 {package.sha256}\n      found sha256    {found}",
+                help="ask who runs the mirror; nothing was kept",
             )
-        return fresh
-
-    def _fetched(self, package: PinnedPackage, places: tuple[str, ...], scratch: Path) -> Path:
-        """Fetch a package from the first mirror that has it."""
-        target = scratch / PurePosixPath(package.path).name
-        for number, place in enumerate(places, 1):
-            try:
-                download.download(
-                    f"{place}/{package.path}", target, environ=self.environ, processes=self.processes, remedy=_REMEDY
-                )
-            except download.UnreachableError:
-                if number == len(places):
-                    raise
-                continue
-            found = sha256_of(target)
-            if found != package.sha256:
-                raise WrongHashError(
-                    f"{place}/{package.path} is not the package that is pinned\n"
-                    f"      expected sha256 {package.sha256}\n      found sha256    {found}",
-                    help="ask who runs the mirror; nothing was kept",
-                )
-            break
-        return target
+        break
+    return target
 
 
 def variables(folders: Mapping[str, Path], environ: Mapping[str, str]) -> dict[str, str]:

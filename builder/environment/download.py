@@ -13,7 +13,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 
@@ -145,66 +145,67 @@ def part_of(address: str, first: int, last: int, *, client: urllib.request.Opene
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FetchedTree:
-    """A folder of a store, which several processes may ask for at once."""
+class Fetching:
+    """Fetches trees into a store, by the settings of a user; several threads and processes may ask for one."""
 
     store: Store
-    section: str
-    """The folder of the store for what is of its kind."""
-    name: str
-    """Its own name in there, which says what it has: a hash, mostly."""
-    called: str
-    """Its name in messages, such as `the foreign source 'cutlass'`."""
-    is_right: Callable[[Path], bool]
-    """Whether a folder has what was fetched; one that it cannot read, or that raises ToolError, has not."""
+    environ: Mapping[str, str]
+    progress: Callable[[str], None]
+    processes: Processes = field(default_factory=Processes)
+    """When these are stopped, so is what is fetched, and the wait for another process that fetches it."""
 
-    @property
-    def folder(self) -> Path:
-        """Its place, whether or not it is there."""
-        return self.store.root / self.section / self.name
-
-    def get(self, fetch: Callable[[Path], Path], processes: Processes) -> Path:
-        """Return its folder with the tree, fetched if it is not there.
+    def tree(
+        self,
+        section: str,
+        name: str,
+        *,
+        called: str,
+        is_right: Callable[[Path], bool],
+        fetch: Callable[[Path], Path],
+    ) -> Path:
+        """Return the folder with a tree, verified, and fetched if it is not there.
 
         Args:
+            section: The folder of the store for trees of its kind.
+            name: Its own name in there, which says what it has: a hash, mostly.
+            called: Its name in messages, such as `the foreign source 'cutlass'`.
+            is_right: Whether a folder has what was fetched; one that it cannot read, or that raises ToolError, has not.
             fetch: Is given an empty folder to work in, and returns the tree that it made there, which is right.
-            processes: Those of the build: when they are stopped, so is the wait for another process that fetches it.
 
         Raises:
             StoreError: the store cannot be written, or does not trust who made the tree that is there.
         """
-        if self._verified():
-            return self.folder
-        with kept_in(self.folder.parent, self.called):
+        folder = self.store.root / section / name
+        if self._verified(folder, called, is_right):
+            return folder
+        with kept_in(folder.parent, called):
             self.store.prepare()
-            self.folder.parent.mkdir(exist_ok=True)
-            with self.store.lock(f"{self.section}-{self.name}", give_up=lambda: processes.cancelled):
-                if not self._verified():
+            folder.parent.mkdir(exist_ok=True)
+            with self.store.lock(f"{section}-{name}", give_up=lambda: self.processes.cancelled):
+                if not self._verified(folder, called, is_right):
                     with self.store.scratch() as scratch:
-                        self._put(fetch(scratch))
-        return self.folder
+                        fresh = fetch(scratch)
+                        fresh.chmod(0o775 if self.store.shared else 0o755)
+                        shutil.rmtree(folder, ignore_errors=True)  # a damaged one
+                        fresh.rename(folder)
+        return folder
 
-    def _verified(self) -> bool:
-        """Whether the tree is there as it was fetched; a damaged one counts as none."""
+    def _verified(self, folder: Path, called: str, is_right: Callable[[Path], bool]) -> bool:
+        """Whether a tree is there as it was fetched; a damaged one counts as none."""
         try:
-            stranger = self.store.stranger(self.folder)
-            right = stranger is None and self.is_right(self.folder)
+            stranger = self.store.stranger(folder)
+            right = stranger is None and is_right(folder)
         except (OSError, ToolError, ValueError, KeyError, TypeError):
             return False
         if stranger is not None:
             raise StoreError(
-                f"{self.called} at '{self.folder}': not used, since {stranger}",
+                f"{called} at '{folder}': not used, since {stranger}",
                 help="remove it, or name another store with --store or BUILDER_STORE",
             )
         if right:
             with contextlib.suppress(OSError):  # another user's, or a store that is only read
-                os.utime(self.folder)  # when it was last used
+                os.utime(folder)  # when it was last used
         return right
-
-    def _put(self, fresh: Path) -> None:
-        fresh.chmod(0o775 if self.store.shared else 0o755)
-        shutil.rmtree(self.folder, ignore_errors=True)  # a damaged one
-        fresh.rename(self.folder)
 
 
 @contextlib.contextmanager

@@ -2,20 +2,17 @@
 
 import re
 import urllib.parse
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
 
 from builder import json_text
 from builder.config.sources import ForeignSource
-from builder.environment import download
-from builder.environment.download import FetchedTree
+from builder.environment.download import Fetching, download
 from builder.errors import BuilderError, WrongHashError
 from builder.files import write_atomic
 from builder.hashes import sha256, sha256_of
 from builder.kernel.git_fetch import Fetcher
 from builder.make import source_trees
-from builder.run import Processes
 from builder.store import SOURCES, Store
 from builder.wording import quoted
 
@@ -27,65 +24,51 @@ _REMEDY = f"look whether it can be reached from here; {MIRRORS} names another pl
 _PLACE = re.compile(r"(?:https?|ssh|file)://\S+|/\S*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trees:
-    """Fetches trees into a store; several threads may ask."""
+def tree(name: str, source: ForeignSource, fetching: Fetching) -> Path:
+    """Return the folder of a foreign source, fetched if it is not there, and verified.
 
-    store: Store
-    environ: Mapping[str, str]
-    progress: Callable[[str], None]
-    processes: Processes = field(default_factory=Processes)
+    Raises:
+        ToolError: it cannot be fetched, or is not what its hash says.
+        StoreError: the store cannot be written.
+    """
 
-    def tree(self, name: str, source: ForeignSource) -> Path:
-        """Return the folder of a foreign source, fetched if it is not there, and verified.
-
-        Raises:
-            ToolError: it cannot be fetched, or is not what its hash says.
-            StoreError: the store cannot be written.
-        """
-        tree = FetchedTree(
-            store=self.store,
-            section=SOURCES,
-            name=identity(source),
-            called=f"the foreign source '{name}'",
-            is_right=_is_as_fetched,
-        )
-        return tree.get(lambda scratch: self._fetched(name, source, scratch), self.processes) / _TREE
-
-    def _fetched(self, name: str, source: ForeignSource, scratch: Path) -> Path:
-        self.progress(f"fetching the foreign source '{name}'")
+    def fetch(scratch: Path) -> Path:
+        fetching.progress(f"fetching the foreign source '{name}'")
         fresh = scratch / "fresh"
         fresh.mkdir()
-        self._bring(name, source, fresh / _TREE, scratch)
+        _bring(name, source, fresh / _TREE, scratch, fetching)
         digest = source_trees.digest(fresh / _TREE)
         write_atomic(fresh / _ENTRY, json_text.canonical({"digest": digest, **_said(source)}).encode())
         return fresh
 
-    def _bring(self, name: str, source: ForeignSource, target: Path, scratch: Path) -> None:
-        mirrors = read_mirrors(self.environ)
-        if source.git is not None and source.rev is not None:
-            fetcher = Fetcher(
-                environ=self.environ, resolve=lambda url: _resolved(url, mirrors), processes=self.processes
-            )
-            fetcher.fetch(source.git, source.rev, target, submodules=source.submodules)
-            source_trees.require_inside(target, name=f"the commit {source.rev} of {source.git}")
-            return
-        archive = scratch / "archive"
-        place = _resolved(str(source.url), mirrors)
-        download.download(place, archive, environ=self.environ, processes=self.processes, remedy=_REMEDY)
-        found = sha256_of(archive)
-        if found != source.sha256:
-            raise WrongHashError(
-                f"the archive of the foreign source '{name}' is not the one that build.toml names\n"
-                f"  --> {place}\n      expected sha256 {source.sha256}\n      found sha256    {found}",
-                help="ask its publisher why it changed; if it is right, write the sha256 that was found",
-            )
-        source_trees.unpack(archive, target, name=str(source.url))
+    def is_as_fetched(folder: Path) -> bool:
+        expected: object = json_text.read(folder / _ENTRY)["digest"]
+        return source_trees.digest(folder / _TREE) == expected
+
+    called = f"the foreign source '{name}'"
+    return fetching.tree(SOURCES, identity(source), called=called, is_right=is_as_fetched, fetch=fetch) / _TREE
 
 
-def _is_as_fetched(folder: Path) -> bool:
-    expected: object = json_text.read(folder / _ENTRY)["digest"]
-    return source_trees.digest(folder / _TREE) == expected
+def _bring(name: str, source: ForeignSource, target: Path, scratch: Path, fetching: Fetching) -> None:
+    """Fetch a commit, or fetch and unpack an archive."""
+    environ, processes = fetching.environ, fetching.processes
+    mirrors = read_mirrors(environ)
+    if source.git is not None and source.rev is not None:
+        fetcher = Fetcher(environ=environ, resolve=lambda url: _resolved(url, mirrors), processes=processes)
+        fetcher.fetch(source.git, source.rev, target, submodules=source.submodules)
+        source_trees.require_inside(target, name=f"the commit {source.rev} of {source.git}")
+        return
+    archive = scratch / "archive"
+    place = _resolved(str(source.url), mirrors)
+    download(place, archive, environ=environ, processes=processes, remedy=_REMEDY)
+    found = sha256_of(archive)
+    if found != source.sha256:
+        raise WrongHashError(
+            f"the archive of the foreign source '{name}' is not the one that build.toml names\n"
+            f"  --> {place}\n      expected sha256 {source.sha256}\n      found sha256    {found}",
+            help="ask its publisher why it changed; if it is right, write the sha256 that was found",
+        )
+    source_trees.unpack(archive, target, name=str(source.url))
 
 
 def is_kept(store: Store, source: ForeignSource) -> bool:

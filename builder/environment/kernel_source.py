@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol
 
 from builder.config.v5 import KernelDependency
 from builder.errors import NotHereError, ToolError
@@ -16,34 +15,9 @@ from builder.wording import quoted
 FOLDER = "BUILDER_KERNELS"
 """Variable with a folder that has the kernels, in place of the hub."""
 _TYPE = "kernel"
+_PURPOSE = "fetching kernels from the hub"
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
 _REVISION = re.compile(r"[\w+-][\w.+-]*(?:/[\w+-][\w.+-]*)*", re.ASCII)
-_OWN = ".cache"
-"""A folder that the library adds to the files that it downloads."""
-
-
-class KernelSource(Protocol):
-    """A place that has kernels, by repository and commit."""
-
-    def commit(self, wanted: KernelDependency) -> str:
-        """Return the commit that a dependency stands for today.
-
-        Raises:
-            NotHereError: nobody can tell.
-        """
-
-    def fetch(self, repo_id: str, commit: str, target: Path) -> None:
-        """Make `target` the files of a commit.
-
-        Raises:
-            NotHereError: it cannot be fetched.
-        """
-
-
-def named_by(environ: Mapping[str, str], *, folder: Path | None = None) -> KernelSource:
-    """Return where kernels come from: a folder that is named, or the hub."""
-    place = folder or (Path(environ[FOLDER]) if environ.get(FOLDER) else None)
-    return Hub(endpoint=environ.get("HF_ENDPOINT") or None) if place is None else CacheFolder(place)
 
 
 def branch(wanted: KernelDependency) -> str:
@@ -130,7 +104,7 @@ class Hub:
         Raises:
             NotHereError: the hub cannot be asked, or has none.
         """
-        library = self._library()
+        library = load_library(_PURPOSE)
         try:
             info = library.HfApi(endpoint=self.endpoint).repo_info(
                 wanted.repo_id, revision=branch(wanted), repo_type=_TYPE
@@ -157,7 +131,7 @@ class Hub:
         Raises:
             NotHereError: the hub cannot be asked, or has not this commit.
         """
-        library = self._library()
+        library = load_library(_PURPOSE)
         try:
             library.utils.disable_progress_bars()
             library.HfApi(endpoint=self.endpoint).snapshot_download(
@@ -165,10 +139,7 @@ class Hub:
             )
         except refusals(library) as error:
             raise _unreachable(f"commit {commit} of {quoted(repo_id)}", error) from error
-        shutil.rmtree(target / _OWN, ignore_errors=True)
-
-    def _library(self) -> Any:
-        return load_library("fetching kernels from the hub")
+        shutil.rmtree(target / ".cache", ignore_errors=True)  # added by the library
 
 
 def _unreachable(what: str, error: Exception) -> NotHereError:
@@ -176,6 +147,15 @@ def _unreachable(what: str, error: Exception) -> NotHereError:
         f"{what} cannot be fetched from the hub: {first_line(error)}",
         help=f"is there a network? {FOLDER} names a folder that has it",
     )
+
+
+KernelSource = CacheFolder | Hub
+
+
+def named_by(environ: Mapping[str, str], *, folder: Path | None = None) -> KernelSource:
+    """Return where kernels come from: a folder that is named, or the hub."""
+    place = folder or (Path(environ[FOLDER]) if environ.get(FOLDER) else None)
+    return Hub(endpoint=environ.get("HF_ENDPOINT") or None) if place is None else CacheFolder(place)
 
 
 def load_library(purpose: str) -> ModuleType:

@@ -1,12 +1,13 @@
 """Lock, fetch and verify the kernels that a kernel depends on, and all that these depend on."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from builder.config.v5 import KernelDependency
 from builder.environment import kernel_source
-from builder.environment.download import FetchedTree, kept_in, unless_stopped
+from builder.environment.download import Fetching, kept_in, unless_stopped
 from builder.environment.kernel_source import KernelSource
 from builder.errors import NotHereError, ToolError, WrongHashError
 from builder.hashes import nar
@@ -15,7 +16,6 @@ from builder.loadtest.packages import KernelFolder
 from builder.make import kernel_lock
 from builder.make.kernel_lock import LockedCommit, LockedTree, LockError, Locks, depends_of, named, variants
 from builder.matrix import Cell
-from builder.run import Processes
 from builder.store import KERNELS, Store
 
 
@@ -41,10 +41,8 @@ def is_kept(store: Store, locked: LockedCommit) -> bool:
 class LockedKernels:
     """The kernels of a store, each in a folder that is named by its hash; several threads may ask."""
 
-    store: Store
+    fetching: Fetching
     source: KernelSource
-    progress: Callable[[str], None]
-    processes: Processes = field(default_factory=Processes)
 
     def lock(self, wanted: Iterable[KernelDependency]) -> Locks:
         """Return the commit and the hash of each kernel, and of all that these depend on.
@@ -67,9 +65,12 @@ class LockedKernels:
         if wanted in found:
             return
         commit = self.source.commit(wanted)
-        self.progress(f"fetching {named(wanted)} at {commit}")
-        locked = self._lock_commit(wanted.repo_id, commit)
-        for each in _needs(self.store.root / KERNELS / locked.digest):
+        self.fetching.progress(f"fetching {named(wanted)} at {commit}")
+        store, called = self.fetching.store, f"the kernel '{wanted.repo_id}'"
+        with kept_in(store.root / KERNELS, called), store.scratch() as scratch:
+            fresh, locked = self._fetched(wanted.repo_id, commit, scratch)
+            tree = self._kept(wanted.repo_id, locked, lambda _: fresh)  # what the store has under this hash stays
+        for each in _needs(tree):
             self._lock(each, found, (*path, wanted))
         found[wanted] = locked
 
@@ -100,7 +101,7 @@ class LockedKernels:
         locked = kernel_lock.of(wanted, locks)
 
         def fetch(scratch: Path) -> Path:
-            self.progress(f"fetching {named(wanted)} at {locked.short}")
+            self.fetching.progress(f"fetching {named(wanted)} at {locked.short}")
             fresh, found = self._fetched(wanted.repo_id, locked.commit, scratch)
             if found.hash != locked.hash:
                 raise WrongHashError(
@@ -110,28 +111,22 @@ class LockedKernels:
                 )
             return fresh
 
-        return LockedTree(locked=locked, folder=self._kept(wanted.repo_id, locked).get(fetch, self.processes))
+        return LockedTree(locked=locked, folder=self._kept(wanted.repo_id, locked, fetch))
 
-    def _kept(self, repo_id: str, locked: LockedCommit) -> FetchedTree:
-        return FetchedTree(
-            store=self.store,
-            section=KERNELS,
-            name=locked.digest,
+    def _kept(self, repo_id: str, locked: LockedCommit, fetch: Callable[[Path], Path]) -> Path:
+        return self.fetching.tree(
+            KERNELS,
+            locked.digest,
             called=f"the kernel '{repo_id}'",
             is_right=lambda folder: nar(folder) == locked.hash,
+            fetch=fetch,
         )
-
-    def _lock_commit(self, repo_id: str, commit: str) -> LockedCommit:
-        """Fetch a commit and name it by its hash; what the store has under that hash stays."""
-        with kept_in(self.store.root / KERNELS, f"the kernel '{repo_id}'"), self.store.scratch() as scratch:
-            fresh, found = self._fetched(repo_id, commit, scratch)
-            self._kept(repo_id, found).get(lambda _: fresh, self.processes)
-        return found
 
     def _fetched(self, repo_id: str, commit: str, scratch: Path) -> tuple[Path, LockedCommit]:
         fresh = scratch / "kernel"
         fresh.mkdir()
-        unless_stopped(lambda: self.source.fetch(repo_id, commit, fresh), processes=self.processes, what=f"'{repo_id}'")
+        fetch = partial(self.source.fetch, repo_id, commit, fresh)
+        unless_stopped(fetch, processes=self.fetching.processes, what=f"'{repo_id}'")
         return fresh, LockedCommit(commit=commit, hash=nar(fresh))
 
 
@@ -141,17 +136,9 @@ def _needs(tree: Path) -> list[KernelDependency]:
     return list(dict.fromkeys(found))
 
 
-def keeper(
-    store: Store,
-    environ: Mapping[str, str],
-    progress: Callable[[str], None],
-    *,
-    folder: Path | None = None,
-    processes: Processes | None = None,
-) -> LockedKernels:
+def keeper(fetching: Fetching, *, folder: Path | None = None) -> LockedKernels:
     """Return the locked kernels of a store, which are fetched from `folder`, or from where the user's variables say."""
-    source = kernel_source.named_by(environ, folder=folder)
-    return LockedKernels(store=store, source=source, progress=progress, processes=processes or Processes())
+    return LockedKernels(fetching=fetching, source=kernel_source.named_by(fetching.environ, folder=folder))
 
 
 def folders(kernel: Kernel, cell: Cell, keeper: LockedKernels) -> tuple[KernelFolder, ...]:
@@ -193,7 +180,7 @@ def bring_to_nix(
             tree = keeper.tree(dependency, {dependency: locked})
         except NotHereError as error:
             raise ToolError(error.message, help=error.help) from error
-        with keeper.store.use(f"{KERNELS}-{locked.digest}"):
+        with keeper.fetching.store.use(f"{KERNELS}-{locked.digest}"):
             add(tree.folder)
         if not place.exists():
             raise ToolError(

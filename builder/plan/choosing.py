@@ -212,11 +212,11 @@ def with_compilers(builds: Sequence[KernelBuild], progress: Callable[[str], None
     ]
     if not compiled:
         return tuple(builds)
-    from builder.environment import compilers  # noqa: PLC0415  only those who ask for them need it
+    from builder.environment import compilers, download  # noqa: PLC0415  only those who ask for them need it
 
     ask = pinned[0].ask
-    keeper = compilers.Keeper(store=ask.store, environ=ask.environ, progress=progress)
-    folders = {target: keeper.folder(target) for target in sorted({cell.system for cell in compiled})}
+    fetching = download.Fetching(store=ask.store, environ=ask.environ, progress=progress)
+    folders = {target: compilers.folder(target, fetching) for target in sorted({cell.system for cell in compiled})}
     environ = compilers.variables(folders, ask.environ)
     return tuple(
         replace(build, ask=replace(build.ask, environ=environ, compilers=tuple(folders.values())))

@@ -85,14 +85,16 @@ class LoadTestNeeds:
 
     def _locked(self, cell: Cell) -> tuple[KernelFolder, ...]:
         """Fetch the kernels of the lock that are not there, and verify all."""
-        from builder.environment import locked_kernels  # noqa: PLC0415  few kernels need it
+        from builder.environment import download, locked_kernels  # noqa: PLC0415  few kernels need it
 
-        ask = self.ask
-        keeper = locked_kernels.keeper(
-            ask.store, ask.environ, lambda text: self.step(cell, text), processes=self.processes
+        fetching = download.Fetching(
+            store=self.ask.store,
+            environ=self.ask.environ,
+            progress=lambda text: self.step(cell, text),
+            processes=self.processes,
         )
         try:
-            return locked_kernels.folders(self.kernel, cell, keeper)
+            return locked_kernels.folders(self.kernel, cell, locked_kernels.keeper(fetching))
         except BuilderError as error:
             self._go_on_after(error, cell)
             return ()

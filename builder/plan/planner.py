@@ -310,17 +310,16 @@ class Planner:
         names = () if cell.noarch else used_sources(self.kernel.config, cell.backend)
         if not names:
             return {}
-        from builder.environment.foreign import Trees  # noqa: PLC0415  few kernels have foreign sources
+        from builder.environment import download, foreign  # noqa: PLC0415  few kernels have foreign sources
 
-        trees = Trees(
+        fetching = download.Fetching(
             store=self.ask.store,
             environ=self.ask.environ,
             progress=lambda text: self.step(cell, text),
             processes=self.processes,
         )
-        return {
-            str(name): trees.tree(name, source) for name, source in self.kernel.config.sources.items() if name in names
-        }
+        wanted = {name: source for name, source in self.kernel.config.sources.items() if name in names}
+        return {str(name): foreign.tree(name, source, fetching) for name, source in wanted.items()}
 
     def _toolkit_root(self, cell: Cell, site_packages: Path) -> Path | None:
         root = cuda_wheels.cuda_root(site_packages) if cell.backend is Backend.CUDA else None

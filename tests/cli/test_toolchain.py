@@ -10,7 +10,7 @@ from builder.cli import compilers_update, run
 from builder.environment import compilers
 from builder.errors import ToolError
 from builder.toml import loads
-from tests.environment.debian import package
+from tests.given.debian import package
 from tests.paths import ROOT
 
 TINY = str(ROOT / "tests/data/kernels/tiny")

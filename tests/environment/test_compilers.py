@@ -8,12 +8,14 @@ import pytest
 
 from builder import toolchain
 from builder.environment import compilers, debian
-from builder.environment.compilers import Keeper, PinnedCompilers, PinnedPackage
+from builder.environment.compilers import PinnedCompilers, PinnedPackage
+from builder.environment.download import Fetching
 from builder.errors import BuilderError, NotHereError, ToolError, WrongHashError
 from builder.hashes import nar
 from builder.store import Store, StoreError
 from builder.store.items import collect, items
-from tests.environment.debian import package
+from tests.given.calls import raising
+from tests.given.debian import package
 
 HERE = toolchain.system()
 TRIPLE = f"{HERE.partition('-')[0]}-linux-gnu"
@@ -50,16 +52,19 @@ def mirror(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def keeper(tmp_path, mirror):
-    def make(place=mirror, *, store="store"):
+def kept(tmp_path, mirror):
+    """Return the folder of the compilers in a store."""
+
+    def make(place=mirror, *, store="store", system=HERE):
         environ = {"PATH": "/usr/bin:/bin", debian.MIRROR: str(place)}
-        return Keeper(store=Store(tmp_path / store), environ=environ, progress=lambda _: None)
+        fetching = Fetching(store=Store(tmp_path / store), environ=environ, progress=lambda _: None)
+        return compilers.folder(system, fetching)
 
     return make
 
 
-def test_a_program_is_started_through_what_is_pinned_with_it_wherever_the_store_is(keeper, tmp_path):
-    first = keeper().folder(HERE)
+def test_a_program_is_started_through_what_is_pinned_with_it_wherever_the_store_is(kept, tmp_path):
+    first = kept()
     moved = shutil.move(first, tmp_path / "usr" / "moved")
     program = moved / f"usr/bin/{TRIPLE}-g++"
     said = subprocess.run([program, "-c", "a b.cpp"], capture_output=True, text=True, check=True).stdout.splitlines()
@@ -75,72 +80,67 @@ def test_a_program_is_started_through_what_is_pinned_with_it_wherever_the_store_
     assert not (moved / "usr/share").exists()
 
 
-def test_two_stores_have_the_same_files(keeper):
-    one, two = (keeper(store=name).folder(HERE) for name in ("one", "two"))
+def test_two_stores_have_the_same_files(kept):
+    one, two = (kept(store=name) for name in ("one", "two"))
     assert one != two
     assert nar(one, links=True) == nar(two, links=True)
 
 
-def test_what_is_there_is_not_fetched_again_and_what_is_damaged_is(keeper, tmp_path):
-    folder = keeper().folder(HERE)
-    assert keeper(tmp_path / "gone").folder(HERE) == folder
+def test_what_is_there_is_not_fetched_again_and_what_is_damaged_is(kept, tmp_path):
+    folder = kept()
+    assert kept(tmp_path / "gone") == folder
     (folder / "usr/include/a.h").write_bytes(b"hostile")
     with pytest.raises(ToolError, match="cannot fetch"):
-        keeper(tmp_path / "gone").folder(HERE)
-    assert (keeper().folder(HERE) / "usr/include/a.h").read_bytes() == b"header"
+        kept(tmp_path / "gone")
+    assert (kept() / "usr/include/a.h").read_bytes() == b"header"
 
 
-def test_compilers_of_a_store_that_is_only_read_are_used(keeper, tmp_path, monkeypatch):
-    def refuse(*_):
-        raise PermissionError(30, "Read-only file system")
-
-    folder = keeper().folder(HERE)
-    monkeypatch.setattr("os.utime", refuse)
-    assert keeper(tmp_path / "gone").folder(HERE) == folder
+def test_compilers_of_a_store_that_is_only_read_are_used(kept, tmp_path, monkeypatch):
+    folder = kept()
+    monkeypatch.setattr("os.utime", raising(PermissionError(30, "Read-only file system")))
+    assert kept(tmp_path / "gone") == folder
 
 
-def test_a_store_that_cannot_be_written_is_told(keeper, monkeypatch):
-    def refuse(*_, **__):
-        raise OSError(30, "Read-only file system")
-
-    monkeypatch.setattr("builder.store.locks.open_lock", refuse)
+def test_a_store_that_cannot_be_written_is_told(kept, monkeypatch):
+    full = OSError(30, "Read-only file system")
+    monkeypatch.setattr("builder.store.locks.open_lock", raising(full))
     with pytest.raises(StoreError, match=r"cannot keep the pinned compilers for .* in .*: Read-only file system"):
-        keeper().folder(HERE)
+        kept()
 
 
-def test_a_pipe_among_the_files_is_damage(keeper):
-    folder = keeper().folder(HERE)
+def test_a_pipe_among_the_files_is_damage(kept):
+    folder = kept()
     os.mkfifo(folder / "usr/include/pipe")
-    keeper().folder(HERE)
+    kept()
     assert not (folder / "usr/include/pipe").exists()
 
 
-def test_another_package_than_the_pinned_one_is_refused_and_nothing_is_kept(keeper, mirror, tmp_path):
+def test_another_package_than_the_pinned_one_is_refused_and_nothing_is_kept(kept, mirror, tmp_path):
     package(mirror / "pool/main/g/g++_12_amd64.deb", {"./usr/bin/hostile": b""})
     with pytest.raises(WrongHashError, match="is not the package that is pinned"):
-        keeper().folder(HERE)
+        kept()
     assert list((tmp_path / "store/compilers").iterdir()) == []
 
 
-def test_mirrors_are_asked_in_order(keeper, mirror, tmp_path):
-    assert keeper(f"{tmp_path}/none {mirror}/").folder(HERE).is_dir()
+def test_mirrors_are_asked_in_order(kept, mirror, tmp_path):
+    assert kept(f"{tmp_path}/none {mirror}/").is_dir()
 
 
-def test_another_users_compilers_are_not_used(keeper):
-    folder = keeper().folder(HERE)
+def test_another_users_compilers_are_not_used(kept):
+    folder = kept()
     folder.chmod(0o777)
     with pytest.raises(StoreError, match="anybody may write into it"):
-        keeper().folder(HERE)
+        kept()
 
 
-def test_a_system_without_pins_is_told(keeper):
+def test_a_system_without_pins_is_told(kept):
     with pytest.raises(NotHereError, match="no compiler for riscv64-linux") as raised:
-        keeper().folder("riscv64-linux")
+        kept(system="riscv64-linux")
     assert HERE in raised.value.message
 
 
-def test_a_build_gets_these_compilers_and_no_others(keeper):
-    folders = {HERE: keeper().folder(HERE)}
+def test_a_build_gets_these_compilers_and_no_others(kept):
+    folders = {HERE: kept()}
     found = compilers.variables(folders, {"CXX": "clang++", "CC": "clang", "PATH": "/usr/bin", "HOME": "/root"})
     own = f"{folders[HERE]}/usr/bin"
     assert found == {
@@ -153,8 +153,8 @@ def test_a_build_gets_these_compilers_and_no_others(keeper):
     assert "CXX" not in cross
 
 
-def test_the_store_shows_and_removes_them(keeper, tmp_path):
-    folder, store = keeper().folder(HERE), Store(tmp_path / "store")
+def test_the_store_shows_and_removes_them(kept, tmp_path):
+    folder, store = kept(), Store(tmp_path / "store")
     (item,) = (each for each in items(store) if each.kind == "compilers")
     assert item.path == folder
     with store.use(item.lock):

@@ -7,7 +7,7 @@ import pytest
 
 from builder.environment import debian
 from builder.errors import ToolError
-from tests.environment.debian import package
+from tests.given.debian import package
 
 
 def everything(_):

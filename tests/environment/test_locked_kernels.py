@@ -2,51 +2,28 @@
 
 import threading
 import time
-from dataclasses import dataclass
-
-import pytest
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 from builder.config.v5 import KernelDependency
+from builder.environment.download import Fetching
 from builder.environment.locked_kernels import LockedKernels
-from builder.errors import BuilderError, ToolError
-from builder.run import Processes
+from builder.errors import ToolError
 from builder.store import Store
-
-BASE = KernelDependency(repo_id="team/base", version=1)
-
-
-@dataclass
-class Slow:
-    """A place that never answers."""
-
-    asked: threading.Event
-
-    def commit(self, _wanted):
-        return "a" * 40
-
-    def fetch(self, _repo_id, _commit, _target):
-        self.asked.set()
-        time.sleep(60)
 
 
 def test_a_fetch_ends_when_the_build_is_stopped_and_leaves_nothing(tmp_path):
-    store = Store(tmp_path / "store")
+    store, asked = Store(tmp_path / "store"), threading.Event()
     store.prepare()
-    processes, asked = Processes(), threading.Event()
-    keeper = LockedKernels(store=store, source=Slow(asked), progress=lambda _: None, processes=processes)
-    failed = []
-
-    def lock():
-        with pytest.raises(BuilderError) as refused:
-            keeper.lock([BASE])
-        failed.append(refused.value)
-
-    thread = threading.Thread(target=lock)
-    thread.start()
-    assert asked.wait(10)
-    processes.cancel()
-    thread.join(10)
-    assert isinstance(failed[0], ToolError)
-    assert "stopped while 'team/base' was fetched" in failed[0].message
+    fetching = Fetching(store=store, environ={}, progress=lambda _: None)
+    slow = SimpleNamespace(commit=lambda _: "a" * 40, fetch=lambda *_: asked.set() or time.sleep(60))
+    keeper = LockedKernels(fetching=fetching, source=slow)
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        locking = pool.submit(keeper.lock, [KernelDependency(repo_id="team/base", version=1)])
+        assert asked.wait(10)
+        fetching.processes.cancel()
+        error = locking.exception(10)
+    assert isinstance(error, ToolError)
+    assert "stopped while 'team/base' was fetched" in error.message
     assert not (store.root / "kernels").exists()
     assert list((store.root / "scratch").iterdir()) == []
