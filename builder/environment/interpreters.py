@@ -91,10 +91,7 @@ def interpreter_for(
     if only is not None:
         if only not in pinned:
             raise MissingPinsError(
-                f"no wheels are pinned for {requirement} with Python {dotted(only)}, the one that this cell is for",
-                pythons=(),
-                help="add them with `builder pins update` where the index of these wheels can be reached, "
-                "or build against an installed torch with --no-isolation",
+                f"no wheels are pinned for {requirement} with Python {dotted(only)}, the one that this cell is for"
             )
         pinned = (only,)
     for each in (None if preferred is None else named(preferred), running()):
@@ -115,6 +112,3 @@ def find(tag: str, *, finders: Finders, processes: Processes | None = None) -> P
     done = run(argv, cwd=Path("/"), env=finders.env, processes=processes)
     paths = (Path(line.strip()) for line in done.output.splitlines())  # warnings about broken ones stand between
     return next((path for path in paths if path.is_absolute() and path.is_file()), None)
-
-
-__all__ = ["Interpreter", "MissingPinsError", "NoPythonError", "find", "interpreter_for", "named", "running"]

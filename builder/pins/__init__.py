@@ -35,8 +35,11 @@ _HEADER = """\
 class MissingPinsError(NotHereError):
     """No environment is pinned for a requirement; `pythons` has the Pythons that have one."""
 
-    def __init__(self, message: str, *, pythons: tuple[str, ...], help: str) -> None:
-        super().__init__(message, help=help)
+    def __init__(self, message: str, *, pythons: tuple[str, ...] = ()) -> None:
+        remedy = "add them with `builder pins update` where the index of these wheels can be reached"
+        if pythons:
+            remedy = f"use Python {' or '.join(map(dotted, pythons))}, which have pins"
+        super().__init__(message, help=f"{remedy}, or build against an installed torch with --no-isolation")
         self.pythons = pythons
 
 
@@ -173,41 +176,30 @@ class Pins:
     parts: tuple[Part, ...]
     wheels: Mapping[str, PinnedWheel]
 
-    def environment(self, requirement: Requirement) -> PinSet:
+    def environment(self, requirement: Requirement, *, any_python: bool = False) -> PinSet:
         """Return the wheels a build of `requirement` needs.
+
+        A build that compiles nothing against Python may take `any_python`: where a part is not pinned for that of
+        `requirement`, its wheels are those for the newest Python that it is pinned for. The build takes headers and
+        libraries from them, and imports nothing.
 
         Raises:
             MissingPinsError: some part is not pinned for this Python and system.
         """
-        found = self._find(requirement)
-        if found is None:
-            raise self._missing(requirement)
-        return found
-
-    def environment_of_any_python(self, requirement: Requirement) -> PinSet:
-        """Return the wheels a build of `requirement` needs that compiles nothing against Python.
-
-        Where a part is not pinned for the Python of `requirement`, its wheels are those for the newest that it is
-        pinned for: the build takes headers and libraries from them, and imports nothing.
-
-        Raises:
-            MissingPinsError: some part is not pinned for this system with any Python.
-        """
-        found = self._find(requirement, self.pythons)
-        if found is None:
-            raise self._missing(requirement)
-        return found
+        found = self._find(requirement, self.pythons if any_python else ())
+        if found is not None:
+            return found
+        pythons = self.pinned_pythons(requirement)
+        python = f" with Python {dotted(requirement.python)}" if pythons else ", with any Python"
+        raise MissingPinsError(f"no wheels are pinned for {requirement}{python}", pythons=pythons)
 
     def additional(self, names: tuple[str, ...], requirement: Requirement, *, base: PinSet) -> PinSet:
         """Return the wheels of parts that `base` lacks, as far as they are pinned."""
-        found = {wheel.name: wheel for name in names for wheel in self._of_part(name, requirement)}
+        files = (file for name in names for file in sorted(self._files((name,), requirement) or ()))
+        found = {wheel.name: wheel for wheel in map(self.wheels.__getitem__, files)}
         have = {wheel.name for wheel in base.wheels}
         wheels = sorted((wheel for wheel in found.values() if wheel.name not in have), key=lambda wheel: wheel.name)
         return PinSet(base.python, base.system, tuple(wheels))
-
-    def _of_part(self, name: str, requirement: Requirement) -> tuple[PinnedWheel, ...]:
-        files = self._files((name,), requirement)
-        return tuple(self.wheels[file] for file in sorted(files or ()))
 
     def pinned_pythons(self, requirement: Requirement) -> tuple[str, ...]:
         """Return the Pythons for which the same requirement is pinned."""
@@ -279,22 +271,6 @@ class Pins:
             files.update(own)
         return frozenset(files)
 
-    def _missing(self, requirement: Requirement) -> MissingPinsError:
-        pythons = self.pinned_pythons(requirement)
-        if pythons:
-            return MissingPinsError(
-                f"no wheels are pinned for {requirement} with Python {dotted(requirement.python)}",
-                pythons=pythons,
-                help=f"use Python {' or '.join(map(dotted, pythons))}, which have pins, "
-                "or build against an installed torch with --no-isolation",
-            )
-        return MissingPinsError(
-            f"no wheels are pinned for {requirement}, with any Python",
-            pythons=(),
-            help="add them with `builder pins update` where the index of these wheels can be reached, "
-            "or build against an installed torch with --no-isolation",
-        )
-
 
 def load(file: Path = FILE) -> Pins:
     """Read the pin file; a pin without a proper hash is refused before anything runs.
@@ -303,12 +279,20 @@ def load(file: Path = FILE) -> Pins:
         PinsError: all that is wrong with the file.
     """
     table = pin_file.read(file)
-    wheels = {name: PinnedWheel(file=name, **facts) for name, facts in table["wheel"].items()}
+    indexes = {
+        file: part["index"]
+        for part in table["part"]
+        if "index" in part
+        for of_system in part.get("wheels", {}).values()
+        for files in of_system.values()
+        for file in files
+    }
+    wheels = table["wheel"].items()
     return Pins(
         pythons=tuple(table["pythons"]),
         recipes={kind: tuple(map(tuple, recipes)) for kind, recipes in table["environment"].items()},
         parts=tuple(_part(part) for part in table["part"]),
-        wheels=wheels | _published(table["part"], wheels),
+        wheels={file: PinnedWheel(file=file, **facts, index=indexes.get(file)) for file, facts in wheels},
     )
 
 
@@ -317,63 +301,33 @@ def _part(table: dict[str, Any]) -> Part:
         system: {python: tuple(files) for python, files in of_system.items()}
         for system, of_system in table.get("wheels", {}).items()
     }
-    return Part(
-        name=table["name"],
-        about=table["about"],
-        requires=tuple(table["requires"]),
-        version=table.get("version"),
-        compute=tuple(table.get("compute", ())),
-        index=table.get("index"),
-        only=tuple(table.get("only", ())),
-        wheels=wheels,
-    )
-
-
-def _published(parts: list[dict[str, Any]], wheels: Mapping[str, PinnedWheel]) -> dict[str, PinnedWheel]:
-    """Return the wheels of parts that have an index of their own, with that index."""
-    return {
-        file: replace(wheels[file], index=part["index"])
-        for part in parts
-        if "index" in part
-        for of_system in part.get("wheels", {}).values()
-        for files in of_system.values()
-        for file in files
-    }
+    facts: dict[str, Any] = {key: tuple(each) if isinstance(each, list) else each for key, each in table.items()}
+    return Part(**{**facts, "wheels": wheels})
 
 
 def to_toml(pins: Pins) -> str:
     """Spell the pins as their file: one text for one content."""
-    lines = [_HEADER, f"pythons = {toml.spelled(list(pins.pythons))}", "", "[environment]"]
-    for kind, recipes in pins.recipes.items():
-        lines.append(f"{kind} = [{', '.join(toml.spelled(list(recipe)) for recipe in recipes)}]")
+    lines = [_HEADER, f"pythons = {toml.spelled(pins.pythons)}", "", "[environment]"]
+    lines += [f"{kind} = {toml.spelled(recipes)}" for kind, recipes in pins.recipes.items()]
     for part in pins.parts:
         lines += ["", "[[part]]", *_part_lines(part)]
     lines += ["", "[wheel]"]
-    lines += [_wheel_line(pins.wheels[file]) for file in sorted(pins.wheels, key=str.lower)]
+    for file in sorted(pins.wheels, key=str.lower):
+        wheel = pins.wheels[file]
+        facts = {"name": wheel.name, "version": wheel.version, "sha256": wheel.sha256}
+        lines.append(f"{toml.spelled(file)} = {toml.spelled(facts)}")
     return "\n".join(lines) + "\n"
 
 
 def _part_lines(part: Part) -> Iterator[str]:
-    yield f"name = {toml.spelled(part.name)}"
-    yield f"about = {toml.spelled(part.about)}"
-    if part.version is not None:
-        yield f"version = {toml.spelled(part.version)}"
-    if part.compute:
-        yield f"compute = {toml.spelled(list(part.compute))}"
-    yield f"requires = {toml.spelled(list(part.requires))}"
-    if part.only:
-        yield f"only = {toml.spelled(list(part.only))}"
-    if part.index is not None:
-        yield f"index = {toml.spelled(part.index)}"
+    for key in ("name", "about", "version", "compute", "requires", "only", "index"):
+        value = getattr(part, key)
+        if value not in (None, ()) or key == "requires":
+            yield f"{key} = {toml.spelled(value)}"
     for system in sorted(part.wheels):
         yield f"[part.wheels.{system}]"
         for python, files in sorted(part.wheels[system].items()):
             if len(files) == 1:
-                yield f"{python} = {toml.spelled(list(files))}"
+                yield f"{python} = {toml.spelled(files)}"
             else:
                 yield from (f"{python} = [", *(f"  {toml.spelled(file)}," for file in files), "]")
-
-
-def _wheel_line(wheel: PinnedWheel) -> str:
-    facts = {"name": wheel.name, "version": wheel.version, "sha256": wheel.sha256}
-    return f"{toml.spelled(wheel.file)} = {toml.spelled(facts)}"

@@ -66,8 +66,8 @@ def problems(table: dict[str, Any]) -> Iterator[str]:
     yield from found
 
 
-def tags(file: str) -> tuple[str, str, str]:
-    """Return the Python, ABI and platform tags of a wheel's file name.
+def serves(file: str, *, system: str, python: str) -> bool:
+    """Whether a wheel can be installed for a Python (or `any`) on a system.
 
     Raises:
         ValueError: it is not the name of a wheel.
@@ -75,15 +75,10 @@ def tags(file: str) -> tuple[str, str, str]:
     match = _FILE.fullmatch(file)
     if match is None:
         raise ValueError(file)
-    return match["python"], match["abi"], match["platform"]
-
-
-def serves(file: str, *, system: str, python: str) -> bool:
-    """Whether a wheel can be installed for a Python (or `any`) on a system."""
-    pythons, abi, platforms = tags(file)
-    platform = any(built_systems()[system].platforms.fullmatch(tag) for tag in platforms.split("."))
-    generic = any(tag.startswith("py") for tag in pythons.split("."))
-    return platform and (generic or python in pythons.split(".") or (abi == "abi3" and python != ANY))
+    pythons, platforms = match["python"].split("."), match["platform"].split(".")
+    platform = any(built_systems()[system].platforms.fullmatch(tag) for tag in platforms)
+    generic = any(tag.startswith("py") for tag in pythons)
+    return platform and (generic or python in pythons or (match["abi"] == "abi3" and python != ANY))
 
 
 def _typed(key: str, table: Any, types: dict[str, type], *, required: set[str]) -> Iterator[str]:

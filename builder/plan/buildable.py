@@ -104,7 +104,7 @@ class _Machine:
             at_hand = interpreters.at_hand(None)
             if at_hand is None:
                 raise
-            return self.known.environment_of_any_python(replace(wanted, python=at_hand.tag)), False
+            return self.known.environment(replace(wanted, python=at_hand.tag), any_python=True), False
         return self.known.environment(replace(wanted, python=found.tag)), True
 
     def _how(self, row: Row, pinned: pins.PinSet, *, crosses: bool, loaded: bool) -> str:

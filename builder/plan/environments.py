@@ -32,7 +32,7 @@ def pinned_wheels(
     Raises:
         MissingPinsError: some part is not pinned for this Python and system.
     """
-    base = (known.environment_of_any_python if any_python else known.environment)(requirement)
+    base = known.environment(requirement, any_python=any_python)
     headers = header_folders.wheels(config, cell.backend, environ=environ)
     linked = known.additional(libraries.parts(linked_libraries(config, cell)), requirement, base=base)
     wheels = sorted((*base.wheels, *headers, *linked.wheels), key=lambda wheel: wheel.name)

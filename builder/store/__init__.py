@@ -35,7 +35,8 @@ _SURELY_DEAD = 3600.0
 _LARGEST = 64 << 20
 """Bytes that a JSON file of a store may have."""
 _SETTLED_NS = 2_000_000_000
-
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, RecursionError)
+"""What reading a file raises, in whose place there may be anything."""
 
 Measure = Literal["peak", "seconds"]
 """The bytes of memory that the largest compiler took; the seconds to compile and finish."""
@@ -82,8 +83,12 @@ class Store:
         """
         try:
             self.root.mkdir(parents=True, exist_ok=True)
-            for name in _FOLDERS:
-                self._make_folder(self.root / name)
+            mode = stat.S_IMODE(self.root.stat().st_mode)
+            for folder in (self.root / name for name in _FOLDERS):
+                if not folder.is_dir():
+                    folder.mkdir(exist_ok=True)
+                    if mode & (stat.S_IWGRP | stat.S_IWOTH):  # those who may write into the store may write here
+                        folder.chmod(mode)
             with tempfile.TemporaryFile(dir=self.root):
                 pass
         except OSError as error:
@@ -98,15 +103,6 @@ class Store:
         locks.sweep(self.root / "scratch")
         self._drop_leftovers()
         return True
-
-    def _make_folder(self, folder: Path) -> None:
-        """Make a folder with the write permissions of the store."""
-        if folder.is_dir():
-            return
-        folder.mkdir(exist_ok=True)
-        mode = stat.S_IMODE(self.root.stat().st_mode)
-        if mode & (stat.S_IWGRP | stat.S_IWOTH):
-            folder.chmod(mode)
 
     @property
     def shared(self) -> bool:
@@ -152,7 +148,7 @@ class Store:
         except FileNotFoundError:
             # Removed in between, or not whole.
             return Damaged(key=key, why="it is not whole") if os.path.lexists(folder) else None
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        except _UNREADABLE as error:
             return Damaged(key=key, why=str(error))
 
     def put(
@@ -243,15 +239,13 @@ class Store:
     @contextlib.contextmanager
     def scratch(self) -> Iterator[Path]:
         """Give a private directory that is gone afterwards, also when this process is killed."""
-        try:
-            given = locks.scratch(self.root / "scratch")
-        except OSError as error:
-            if error.errno not in locks.READ_ONLY:
-                raise
-            with tempfile.TemporaryDirectory(prefix="builder-") as folder:
-                yield Path(folder)
-            return
-        with given as folder:
+        with contextlib.ExitStack() as stack:
+            try:
+                folder = stack.enter_context(locks.scratch(self.root / "scratch"))
+            except OSError as error:
+                if error.errno not in locks.READ_ONLY:
+                    raise
+                folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="builder-")))
             yield folder
 
     @contextlib.contextmanager
@@ -297,7 +291,7 @@ class Store:
         path = self.root / "last" / f"{kernel}-{variant}.json"
         try:
             found = _json(path)["record"]
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        except _UNREADABLE:
             return None
         return found if isinstance(found, dict) else None
 
@@ -332,7 +326,7 @@ class Store:
                 return None
             found = _json(path)
             value, digest = found["value"], found["sha256"]
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        except _UNREADABLE:
             return None
         return value if isinstance(value, dict) and digest == _digest_of(value) else None
 

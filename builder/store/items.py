@@ -12,6 +12,17 @@ from builder.store import COMPILED, COMPILERS, HEADERS, KERNELS, SOURCES, Store
 
 Kind = Literal["wheel", "environment", "headers", "sources", "kernels", "compilers", "compiled", "partial", "log"]
 
+_KINDS: dict[str, tuple[Kind, str]] = {
+    "wheels": ("wheel", "entry.json"),
+    "environments": ("environment", "pins.json"),
+    HEADERS: ("headers", ""),
+    SOURCES: ("sources", "source.json"),
+    KERNELS: ("kernels", ""),
+    COMPILERS: ("compilers", ""),
+    "partial": ("partial", "src"),
+}
+"""For each folder of folders the kind of its items, and a file in each whose time says when it was used."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
@@ -28,36 +39,35 @@ class Item:
     @property
     def lock(self) -> str:
         """The lock that is held while it is used."""
-        return (
-            f"{self.kind}-{self.name}"
-            if self.kind in {"environment", HEADERS, SOURCES, KERNELS, COMPILERS}
-            else self.name
-        )
+        is_fetched = self.kind in {"environment", HEADERS, SOURCES, KERNELS, COMPILERS}
+        return f"{self.kind}-{self.name}" if is_fetched else self.name
 
 
 def items(store: Store) -> Iterator[Item]:
     """Yield what the store holds, the least recently used first."""
-    found = [
-        *_folders(store.root / "wheels", kind="wheel", marker="entry.json"),
-        *_folders(store.root / "environments", kind="environment", marker="pins.json"),
-        *_folders(store.root / HEADERS, kind="headers", marker=""),
-        *_folders(store.root / SOURCES, kind="sources", marker="source.json"),
-        *_folders(store.root / KERNELS, kind="kernels", marker=""),
-        *_folders(store.root / COMPILERS, kind="compilers", marker=""),
-        *_folders(store.root / "partial", kind="partial", marker="src"),
-        *_compiled(store.root / COMPILED),
-        *_logs(store.root / "logs"),
-    ]
+    found = [item for folder, (kind, marker) in _KINDS.items() for item in _folders(store.root / folder, kind, marker)]
+    for shard in _listed(store.root / COMPILED):
+        found += _files(shard, COMPILED)
+    found += _files(store.root / "logs", "log")
     yield from sorted(found, key=lambda item: (item.used, item.kind, item.name))
 
 
-def _folders(root: Path, *, kind: Kind, marker: str) -> Iterator[Item]:
-    for path in sorted(root.iterdir()) if root.is_dir() else ():
-        if path.name.startswith("."):
-            continue
+def _listed(root: Path) -> list[Path]:
+    return [path for path in sorted(root.iterdir()) if not path.name.startswith(".")] if root.is_dir() else []
+
+
+def _folders(root: Path, kind: Kind, marker: str) -> Iterator[Item]:
+    for path in _listed(root):
         with contextlib.suppress(OSError):  # removed by another process while this one looks
             used = max(path.stat().st_mtime, (path / marker).stat().st_mtime if (path / marker).exists() else 0)
             yield Item(kind=kind, name=path.name, path=path, size=_size(path), used=used)
+
+
+def _files(root: Path, kind: Kind) -> Iterator[Item]:
+    for path in _listed(root):
+        with contextlib.suppress(OSError):
+            status = path.stat()
+            yield Item(kind=kind, name=path.name, path=path, size=status.st_size, used=status.st_mtime)
 
 
 def summed(found: Iterable[Item]) -> Iterator[Item]:
@@ -70,20 +80,6 @@ def summed(found: Iterable[Item]) -> Iterator[Item]:
         elif item is compiled[-1]:
             name, folder = f"{len(compiled)} files", item.path.parent.parent
             yield replace(item, name=name, path=folder, size=sum(each.size for each in compiled))
-
-
-def _compiled(root: Path) -> Iterator[Item]:
-    for folder in sorted(root.iterdir()) if root.is_dir() else ():
-        yield from (replace(item, kind=COMPILED) for item in _logs(folder))
-
-
-def _logs(root: Path) -> Iterator[Item]:
-    for path in sorted(root.iterdir()) if root.is_dir() else ():
-        if path.name.startswith("."):
-            continue
-        with contextlib.suppress(OSError):
-            status = path.stat()
-            yield Item(kind="log", name=path.name, path=path, size=status.st_size, used=status.st_mtime)
 
 
 def _size(folder: Path) -> int:
@@ -117,24 +113,19 @@ def collect(
 def _remove(store: Store, item: Item) -> bool:
     """Remove an item unless it is in use or another user's; return whether it is gone."""
     try:
-        own = item.path.lstat().st_uid == os.geteuid() or os.geteuid() == 0
-        return own and _remove_own(store, item)
+        if item.path.lstat().st_uid != os.geteuid() and os.geteuid() != 0:
+            return False
+        if item.kind in {"log", COMPILED}:
+            item.path.unlink(missing_ok=True)
+            return True
+        with store.lock(item.lock, wait=False) as held:
+            if held and item.kind == "wheel":
+                store.remove(item.name)
+            elif held:
+                # Renamed first: a process that looks now finds all of it or nothing.
+                aside = item.path.with_name(f".removed-{item.name}")
+                item.path.rename(aside)
+                shutil.rmtree(aside, ignore_errors=True)
+            return held
     except OSError:  # a folder that cannot be written
         return False
-
-
-def _remove_own(store: Store, item: Item) -> bool:
-    if item.kind in {"log", COMPILED}:
-        item.path.unlink(missing_ok=True)
-        return True
-    with store.lock(item.lock, wait=False) as held:
-        if not held:
-            return False
-        if item.kind == "wheel":
-            store.remove(item.name)
-        else:
-            # Renamed first: a process that looks now finds all of it or nothing.
-            aside = item.path.with_name(f".removed-{item.name}")
-            item.path.rename(aside)
-            shutil.rmtree(aside, ignore_errors=True)
-        return True

@@ -7,7 +7,6 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 from builder.errors import BuilderError
@@ -59,33 +58,27 @@ def take(descriptor: int, *, wait: bool, give_up: Callable[[], bool] | None) -> 
     return True
 
 
-def scratch(root: Path) -> AbstractContextManager[Path]:
-    """Make a private directory in `root` now; it is removed at the end of the context, or by a later `sweep`.
+@contextlib.contextmanager
+def scratch(root: Path) -> Iterator[Path]:
+    """Make a private directory in `root`; it is removed at the end of the context, or by a later `sweep`.
 
     Its lock is made first and removed last, so that a directory always has one.
     """
     while True:
         descriptor, name = tempfile.mkstemp(prefix="b", suffix=_LOCK, dir=root)
-        lock(descriptor)
-        path = Path(name)
-        if is_at(descriptor, path):
+        try:
+            lock(descriptor)
+            path = Path(name)
+            if not is_at(descriptor, path):
+                continue  # swept between the two lines: another one
             try:
                 path.with_suffix("").mkdir(mode=0o700)
-            except OSError:
-                path.unlink()
-                os.close(descriptor)
-                raise
-            return _given(path.with_suffix(""), path, descriptor)
-        os.close(descriptor)  # swept between the two lines: another one
-
-
-@contextlib.contextmanager
-def _given(folder: Path, path: Path, descriptor: int) -> Iterator[Path]:
-    try:
-        yield folder
-    finally:
-        _remove(folder, path)
-        os.close(descriptor)
+                yield path.with_suffix("")
+            finally:
+                _remove(path.with_suffix(""), path)
+            return
+        finally:
+            os.close(descriptor)
 
 
 def sweep(root: Path) -> None:

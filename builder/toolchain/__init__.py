@@ -84,25 +84,20 @@ def find(
         ToolError: a tool is there and does not work.
     """
     search = Search(environ=environ, digest=digest or sha256_of)
+    ocloc = None
     if target is not None:
-        cross_cxx, cross_cc = cxx.cross_compilers(search, target)
-        return Toolchain(
-            cxx=cross_cxx,
-            cc=cross_cc,
-            cuda=device_compilers.find_cuda(search, toolkit=toolkit, root=toolkit_root)
-            if backend is Backend.CUDA
-            else None,
-        )
-    xpu = backend is Backend.XPU
-    host = device_compilers.find_oneapi(search, toolkit=toolkit) if xpu else cxx.find(search)
-    ocloc = device_compilers.find_ocloc(search) if xpu else None
-    parts = {"programs": device_compilers.ONEAPI_PROGRAMS, "files": device_compilers.ONEAPI_FILES} if xpu else {}
+        host, cc = cxx.cross_compilers(search, target)
+    elif backend is Backend.XPU:
+        icpx, ocloc = device_compilers.find_oneapi(search, toolkit=toolkit)
+        parts = {"programs": device_compilers.ONEAPI_PROGRAMS, "files": device_compilers.ONEAPI_FILES}
+        host, cc = cxx.compilers(search, icpx, calls=ocloc, **parts)
+    else:
+        host, cc = cxx.compilers(search, cxx.find(search))
+    cuda = backend is Backend.CUDA
     return Toolchain(
-        cxx=cxx.identify(search, host, calls=ocloc, **parts),
-        cc=cxx.identify(search, cxx.c_compiler(search, host)),
-        cuda=device_compilers.find_cuda(search, toolkit=toolkit, root=toolkit_root)
-        if backend is Backend.CUDA
-        else None,
+        cxx=host,
+        cc=cc,
+        cuda=device_compilers.find_cuda(search, toolkit=toolkit, root=toolkit_root) if cuda else None,
         hip=device_compilers.find_rocm(search, toolkit=toolkit) if backend is Backend.ROCM else None,
         metal=device_compilers.find_metal(search) if backend is Backend.METAL else None,
         ocloc=ocloc,

@@ -34,8 +34,33 @@ def find(search: Search) -> Path:
     )
 
 
-def c_compiler(search: Search, cxx: Path) -> Path:
-    """Return the C compiler that came with `cxx`, unless CC names one."""
+def compilers(
+    search: Search,
+    cxx: Path,
+    *,
+    programs: tuple[str, ...] = (),
+    files: tuple[str, ...] = (),
+    calls: Path | None = None,
+) -> tuple[Tool, Tool]:
+    """Return a C++ compiler, and the C compiler that CC names or that came with it.
+
+    `programs` and `files` are parts that only some C++ compilers have, and `calls` is a program that one calls.
+    """
+    return _identified(search, cxx, programs, files, calls), _identified(search, _c_compiler(search, cxx))
+
+
+def cross_compilers(search: Search, target: str) -> tuple[Tool, Tool]:
+    """Return the C++ and the C compiler for a system.
+
+    Raises:
+        NotHereError: there is none.
+    """
+    compiler = find_cross(search, target)
+    of_path = replace(search, environ={"PATH": search.path})  # CC names the one for this machine's own system
+    return _identified(search, compiler), _identified(search, _c_compiler(of_path, compiler))
+
+
+def _c_compiler(search: Search, cxx: Path) -> Path:
     wanted = search.environ.get("CC")
     found = search.which(wanted) if wanted else None
     name = cxx.name.replace("clang++", "clang").replace("g++", "gcc").replace("c++", "cc").replace("icpx", "icx")
@@ -43,15 +68,13 @@ def c_compiler(search: Search, cxx: Path) -> Path:
     return found.resolve() if found is not None else sibling if sibling.exists() else cxx
 
 
-def identify(
+def _identified(
     search: Search,
     path: Path,
-    *,
     programs: tuple[str, ...] = (),
     files: tuple[str, ...] = (),
     calls: Path | None = None,
 ) -> Tool:
-    """Return a compiler with its version and digest; `programs` and `files` are parts that only some compilers have."""
     asked = [f"-print-prog-name={name}" for name in (*_COMPILER_PARTS, *programs)]
     asked += [f"-print-file-name={name}" for name in (*_COMPILER_FILES, *files)]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -59,11 +82,6 @@ def identify(
         version, target = pool.map(lambda argument: search.first_line(path, argument), ("--version", "-dumpmachine"))
         found = [path, *(part for part in (*parts, calls) if part is not None)]
     return Tool(path=path, version=f"{version} ({target})", digest=search.digest_all(found))
-
-
-def installing_cross(target: str) -> str:
-    """Return the command that installs the compiler for a system."""
-    return installing(f"g++-{target}")
 
 
 def find_cross(search: Search, target: str) -> Path:
@@ -75,7 +93,7 @@ def find_cross(search: Search, target: str) -> Path:
     name = f"{built_systems()[target].triple}-g++"
     found = search.which(name)
     if found is None:
-        raise NotHereError(f"no C++ compiler for {target}: looked for {name} on PATH", help=installing_cross(target))
+        raise NotHereError(f"no C++ compiler for {target}: looked for {name} on PATH", help=installing(f"g++-{target}"))
     compiler = found.resolve()
     # Some distributions have a compiler for kernels of the system alone.
     if search.part(compiler, "-print-file-name=libc.so.6") is None:
@@ -84,14 +102,3 @@ def find_cross(search: Search, target: str) -> Path:
             help=f"install glibc for {built_systems()[target].triple}, or build on a machine of {target}",
         )
     return compiler
-
-
-def cross_compilers(search: Search, target: str) -> tuple[Tool, Tool]:
-    """Return the C++ and the C compiler for a system.
-
-    Raises:
-        NotHereError: there is none.
-    """
-    compiler = find_cross(search, target)
-    of_path = replace(search, environ={"PATH": search.path})  # CC names the one for this machine's own system
-    return identify(search, compiler), identify(search, c_compiler(of_path, compiler))

@@ -130,8 +130,10 @@ def _hip_parts(said: str) -> Iterator[Path]:
             return
 
 
-def find_oneapi(search: Search, *, toolkit: str | None) -> Path:
-    """Return icpx, from CXX or where it is found; links are not resolved, because the driver depends on its name.
+def find_oneapi(search: Search, *, toolkit: str | None) -> tuple[Path, Path | None]:
+    """Return icpx, from CXX or where it is found, and ocloc, which it calls by its name for machine code of GPUs.
+
+    Links are not resolved, because the driver depends on its name.
 
     Raises:
         NotHereError: there is none, or it is of another release than `toolkit`.
@@ -152,12 +154,7 @@ def find_oneapi(search: Search, *, toolkit: str | None) -> Path:
             help="unset CXX, or set it to icpx",
         )
     require_release("the oneAPI compiler", found, found=match[1], toolkit=toolkit, remedy="set ONEAPI_ROOT to")
-    return found
-
-
-def find_ocloc(search: Search) -> Path | None:
-    """Return the compiler for machine code of GPUs, which icpx calls by its name."""
-    return _in_oneapi(search, "ocloc/latest/bin/ocloc")
+    return found, _in_oneapi(search, "ocloc/latest/bin/ocloc")
 
 
 def _in_oneapi(search: Search, place: str) -> Path | None:

@@ -160,14 +160,9 @@ def find_ccache(search: Search) -> Path | None:
         return None
     installed = Path(sysconfig.get_path("scripts")) / _CCACHE
     for path in (installed, search.which(_CCACHE)):
-        if path is not None and path.is_file() and ccache_fits(search, path):
+        if path is not None and path.is_file() and _STORAGE in search.run(path, "--version"):
             return path.resolve()
     return None
-
-
-def ccache_fits(search: Search, program: Path) -> bool:
-    """Whether a ccache can be told to take its entries from a socket."""
-    return _STORAGE in search.run(program, "--version")
 
 
 @cache

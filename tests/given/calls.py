@@ -1,5 +1,7 @@
 """Functions that stand in for others."""
 
+import os
+
 
 def raising(error):
     """Return a function that raises, whatever it is given."""
@@ -8,6 +10,11 @@ def raising(error):
         raise error
 
     return fail
+
+
+def failing(code):
+    """Return a function that fails as the system does with this code."""
+    return raising(OSError(code, os.strerror(code)))
 
 
 def noting(function, asked):

@@ -5,10 +5,12 @@ import fcntl
 import os
 import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
 from builder.store import Store, StoreError
+from tests.given.calls import failing
 
 KEY = "a" * 64
 HOUR = 3600
@@ -42,13 +44,6 @@ def test_a_name_that_begins_with_a_dot_is_no_entry(store):
     assert [found.key for found in store.entries()] == [KEY]
 
 
-def refuse(code):
-    def call(*_, **__):
-        raise OSError(code, os.strerror(code))
-
-    return call
-
-
 MAY_NOT = [
     pytest.param(errno.EROFS, id="a read-only file system"),
     pytest.param(errno.EACCES, id="no permission"),
@@ -58,27 +53,27 @@ MAY_NOT = [
 
 @pytest.mark.parametrize("code", MAY_NOT)
 def test_a_store_that_may_only_be_read_is_read(store, monkeypatch, code):
-    monkeypatch.setattr(tempfile, "TemporaryFile", refuse(code))
+    monkeypatch.setattr(tempfile, "TemporaryFile", failing(code))
     assert store.prepare() is False
 
 
 @pytest.mark.parametrize("code", MAY_NOT)
 def test_a_place_that_may_not_be_written_and_has_no_store_is_refused(tmp_path, monkeypatch, code):
     store = Store(tmp_path)
-    monkeypatch.setattr(Store, "_make_folder", refuse(code))
+    monkeypatch.setattr(Path, "mkdir", failing(code))
     with pytest.raises(StoreError, match="cannot make a store"):
         store.prepare()
 
 
 def test_a_store_without_room_is_refused_though_it_could_be_read(store, monkeypatch):
-    monkeypatch.setattr(tempfile, "TemporaryFile", refuse(errno.ENOSPC))
+    monkeypatch.setattr(tempfile, "TemporaryFile", failing(errno.ENOSPC))
     with pytest.raises(StoreError, match="No space left"):
         store.prepare()
 
 
 @pytest.mark.parametrize("code", MAY_NOT)
 def test_a_scratch_directory_is_elsewhere_where_the_store_may_only_be_read(store, monkeypatch, code):
-    monkeypatch.setattr(tempfile, "mkstemp", refuse(code))
+    monkeypatch.setattr(tempfile, "mkstemp", failing(code))
     with store.scratch() as folder:
         assert folder.is_dir()
         assert store.root not in folder.parents
@@ -86,7 +81,7 @@ def test_a_scratch_directory_is_elsewhere_where_the_store_may_only_be_read(store
 
 
 def test_a_scratch_directory_is_not_made_elsewhere_for_lack_of_room(store, monkeypatch):
-    monkeypatch.setattr(tempfile, "mkstemp", refuse(errno.ENOSPC))
+    monkeypatch.setattr(tempfile, "mkstemp", failing(errno.ENOSPC))
     with pytest.raises(OSError, match="No space left"), store.scratch():
         pass
 
@@ -108,7 +103,7 @@ def test_a_lock_that_may_only_be_read_is_held_all_the_same(store, monkeypatch, c
 
 
 def test_a_lock_that_cannot_be_opened_for_another_reason_is_said(store, monkeypatch):
-    monkeypatch.setattr(os, "open", refuse(errno.EMFILE))
+    monkeypatch.setattr(os, "open", failing(errno.EMFILE))
     with pytest.raises(OSError, match="Too many open files"), store.lock("key"):
         pass
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from builder.store import locks
+from tests.given.calls import raising
 
 
 def test_nothing_is_left_of_a_scratch_directory(tmp_path):
@@ -23,12 +24,9 @@ def test_a_scratch_directory_is_of_its_user_alone(tmp_path):
 
 
 def test_a_scratch_directory_that_cannot_be_made_leaves_no_lock(tmp_path, monkeypatch):
-    def full(*_, **__):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(Path, "mkdir", full)
-    with pytest.raises(OSError, match="No space left"):
-        locks.scratch(tmp_path)
+    monkeypatch.setattr(Path, "mkdir", raising(OSError(errno.ENOSPC, "No space left on device")))
+    with pytest.raises(OSError, match="No space left"), locks.scratch(tmp_path):
+        pass
     assert list(tmp_path.iterdir()) == []
 
 
