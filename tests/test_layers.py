@@ -162,6 +162,7 @@ def test_one_nix_file_knows_where_the_others_are(path):
     # `engine.nix` is what `builder` evaluates: it asks the whole library.
     imported = set(re.findall(r"\bimport (\.[\w./-]*)", text)) - ({"./."} if path.stem == "engine" else set())
     if path.stem == "default":
+        imported |= set(re.findall(r"= (\.[\w./-]*);", text))
         assert imported == {f"./{other.name}" for other in NIX if other.stem not in {"default", "engine"}} | {"./host"}
     else:
         assert imported == set()

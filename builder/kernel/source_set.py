@@ -14,15 +14,13 @@ from builder.config.sources import foreign_path
 from builder.config.text import KeyPath
 from builder.errors import Problem
 from builder.kernel import Kernel
-from builder.kernel.tree import HEADERS, TooManyFilesError, Tree, files_named, files_without, is_glob
+from builder.kernel.tree import HEADERS, NAMES, TooManyFilesError, Tree, files_named, files_without, is_glob
 from builder.wording import nearest, quoted
 
-_OUTPUTS = ("build", "dist")
-"""Directories of the root that hold what was built."""
-_NEVER_SHIPPED = (".pyc", ".pyo", ".so", ".dylib", ".pyd")
+_OUTPUTS = tuple(NAMES["outputs"])
+_NEVER_SHIPPED = tuple(NAMES["never-shipped"])
 _GLOBS_SINCE = 5
-_NAME = re.compile(r"(LICEN[CS]E|License|COPYING|COPYRIGHT|NOTICE|AUTHORS)([._-][A-Za-z0-9._-]*)?")
-"""Also in `builder/nix/sources.nix`; a test compares the two."""
+_LICENSE = re.compile(NAMES["license"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +60,7 @@ def readme(config: Config) -> str | None:
 
 def license_files(paths: Iterable[str]) -> tuple[str, ...]:
     """Return the license files among paths, sorted."""
-    return tuple(sorted(path for path in paths if _NAME.fullmatch(path)))
+    return tuple(sorted(path for path in paths if _LICENSE.fullmatch(path)))
 
 
 def find_license_files(tree: Tree) -> tuple[str, ...]:

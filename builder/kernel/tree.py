@@ -5,17 +5,21 @@ import os
 import posixpath
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from builder import resources, toml
 from builder.config.values import ProjectPath
 
 MOST_FILES = 200_000
 _MOST_WAYS = 16
 """Ways through links on which a walk enters one directory; each level of links would double them."""
 _WILDCARD = re.compile(r"[*?[]")
-HEADERS = (".h", ".hh", ".hpp", ".hxx", ".h++", ".cuh", ".hip.h", ".inc", ".inl", ".ipp", ".tpp", ".tcc", ".def")
+NAMES: Mapping[str, Any] = toml.loads((resources.DATA / "source-files.toml").read_text(encoding="utf-8"))
+"""What files of a kernel are, by their names; the file says what each key means."""
+HEADERS = tuple(NAMES["headers"])
 
 
 class TooManyFilesError(Exception):

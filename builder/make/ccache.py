@@ -10,6 +10,7 @@ from pathlib import Path
 from builder import json_text
 from builder.config.sources import step_outputs
 from builder.hashes import sha256
+from builder.kernel.tree import NAMES
 from builder.make.job import Job
 
 SOCKET = "ccache.sock"
@@ -20,7 +21,7 @@ _NO_DECISION = ("--threads=*",)
 """Options that change no bit, and differ from machine to machine."""
 _SLOPPINESS = "include_file_ctime"
 """A header's ctime changes with each environment that shares it by a hard link; its mtime still has to be older."""
-_NEVER_COMPILED = (".cmake", ".md", ".py", ".pyi", ".toml")
+_NEVER_COMPILED = tuple(NAMES["never-compiled"])
 NO_HEADERS = frozenset((*(".c", ".cc", ".cpp", ".cu", ".cxx", ".hip", ".m", ".metal", ".mm"), *_NEVER_COMPILED))
 """Endings of files that an `#include` of another file does not find by accident."""
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include(?:_next)?[ \t]*(?:[<\"]([^/<>\"\n]+)|([A-Za-z_]))", re.MULTILINE)

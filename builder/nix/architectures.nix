@@ -2,7 +2,7 @@
   The GPU architectures that a component is compiled for, by the rules of `builder/matrix/architectures.py`. Only
   conditions of `when` need them here; in a build, CMake applies the same rules.
 */
-{ util }:
+{ util, ... }:
 let
   inherit (builtins)
     any
@@ -11,10 +11,7 @@ let
     elemAt
     filter
     foldl'
-    fromTOML
     head
-    isNull
-    map
     match
     readFile
     ;

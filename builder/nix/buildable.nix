@@ -2,19 +2,9 @@
   The cells that a package set can build, and the reason why it cannot build the others. `builder/plan/buildable.py`
   does the same for a machine.
 */
-{
-  util,
-  crossing,
-  pins,
-  environment,
-}:
+{ util, crossing, pins, environment, ... }:
 let
-  inherit (builtins)
-    concatStringsSep
-    filter
-    head
-    map
-    ;
+  inherit (builtins) concatStringsSep filter head;
 
   dotted = tag: "3.${builtins.substring 3 (builtins.stringLength tag) tag}";
 
@@ -33,7 +23,8 @@ let
     in
     "${version} ${cell.compute} on ${cell.system}${python}";
 
-  toolkitName = cell: "${cell.backend}-${util.minor cell.toolkit}";
+  # The toolkit of a package set that a cell compiles with: the attribute `cuda-12.6` of `toolkits`.
+  toolkitOf = set: cell: (set.toolkits or { }).${"${cell.backend}-${util.minor cell.toolkit}"} or null;
 
   # Whether the cell needs no compiler of a toolkit, or the pinned wheels have it.
   pinnedToolkit =
@@ -60,7 +51,7 @@ let
     else if refused != null then
       refused
     else if
-      !(pinnedToolkit cell wheels) && !((set.toolkits or { }) ? ${toolkitName cell})
+      !(pinnedToolkit cell wheels) && toolkitOf set cell == null
     then
       "the package set '${set.name}' has no ${cell.backend} ${util.minor cell.toolkit}"
     else
@@ -76,12 +67,17 @@ let
 in
 {
   /**
-    The attribute of `toolkits` of a package set that a cell compiles with: `cuda-12.6`.
+    The variables of the toolkit of a package set that a cell compiles with; none where pinned wheels have it.
 
     # Type
-    toolkitName :: Cell -> String
+    variables :: PackageSet -> Cell -> { String = String; }
   */
-  inherit toolkitName;
+  variables =
+    set: cell:
+    let
+      found = if cell.toolkit == null then null else toolkitOf set cell;
+    in
+    if found == null then { } else found;
 
   /**
     The reason why a package set cannot build a cell; null when it can.

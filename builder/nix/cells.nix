@@ -17,6 +17,7 @@
   tool,
   environment,
   objects,
+  ...
 }:
 let
   inherit (builtins)
@@ -24,15 +25,9 @@ let
     elem
     filter
     head
-    map
     sort
     toJSON
     ;
-
-  start = builtins.path {
-    name = "start.py";
-    path = ./start.py;
-  };
 
   # The options that objects depend on.
   ofObjects = [
@@ -206,20 +201,14 @@ in
         };
       };
       lacking = buildable.missing set cell;
-      toolkits = set.toolkits or { };
       chosen = compilers.of set cell;
-      variables =
-        (if cell.toolkit == null then { } else toolkits.${buildable.toolkitName cell} or { }) // chosen.variables;
+      variables = buildable.variables set cell // chosen.variables;
       run =
         attributes:
         derivation (
           variables
+          // environment.running set "${set.tools.${found.tag}}/bin/python" ./start.py
           // {
-            inherit (set) system;
-            builder = set.shell;
-            args = util.runPython;
-            interpreter = "${set.tools.${found.tag}}/bin/python";
-            script = start;
             PATH = concatStringsSep ":" (chosen.path ++ set.path);
             PYTHONHASHSEED = "0";
             PYTHONDONTWRITEBYTECODE = "1";

@@ -2,15 +2,9 @@
   The compilers of `--toolchain pinned`: a fixed-output derivation of the files that `builder` fetches and unpacks into
   its own store, under the same name.
 */
-_:
+{ util, ... }:
 let
-  inherit (builtins)
-    concatStringsSep
-    fromTOML
-    readFile
-    replaceStrings
-    substring
-    ;
+  inherit (builtins) concatStringsSep readFile replaceStrings substring;
 
   table = fromTOML (readFile ../data/compilers.toml);
   systems = fromTOML (readFile ../data/systems.toml);
@@ -24,24 +18,23 @@ let
 
   tree =
     set: target: facts:
-    derivation {
-      name = nameOf target facts.hash;
-      inherit (set) system;
-      builder = set.shell;
-      args = [
-        "-euc"
-        ''
-          echo "error: the pinned compilers are not in Nix's store" >&2
-          echo "  help: builder build --engine nix --toolchain pinned" >&2
-          exit 1
-        ''
-      ];
-      PATH = concatStringsSep ":" set.path;
-      outputHashMode = "recursive";
-      outputHashAlgo = "sha256";
-      outputHash = facts.hash;
-      preferLocalBuild = true;
-    };
+    derivation (
+      util.fixed "recursive" facts.hash
+      // {
+        name = nameOf target facts.hash;
+        inherit (set) system;
+        builder = set.shell;
+        args = [
+          "-euc"
+          ''
+            echo "error: the pinned compilers are not in Nix's store" >&2
+            echo "  help: builder build --engine nix --toolchain pinned" >&2
+            exit 1
+          ''
+        ];
+        PATH = concatStringsSep ":" set.path;
+      }
+    );
 in
 {
   /**

@@ -1,19 +1,16 @@
 /**
   Read a `build.toml` of one of the schemas that Nix knows. Python checks the rest.
 */
-_:
+{ util, ... }:
 let
   inherit (builtins)
     any
     attrNames
+    attrValues
     filter
-    fromTOML
     isString
-    listToAttrs
-    map
     pathExists
     readFile
-    toString
     typeOf
     ;
 
@@ -35,12 +32,7 @@ let
         );
       stable = table.torch.stable-abi or null;
       torch = table.torch // {
-        stable-abi = listToAttrs (
-          map (name: {
-            inherit name;
-            value = stable;
-          }) general.backends
-        );
+        stable-abi = util.genAttrs general.backends (_: stable);
       };
     in
     if general ? edition && typeOf edition != "int" || edition != 4 && edition != 5 && edition != 6 then
@@ -89,18 +81,43 @@ in
       "ctypes";
 
   /**
-    The tables of the extensions that any of the components belongs to.
+    The components of a backend.
 
     # Type
-    extensionsOf :: Config -> [ Component ] -> [ Extension ]
+    partsOf :: Config -> String -> [ Component ]
   */
-  extensionsOf =
+  partsOf =
+    config: backend: filter (part: part.backend == backend) (attrValues (config.kernel or { }));
+
+  /**
+    The tables of the bindings, of the extensions that any of the components belongs to, and of the components.
+
+    # Type
+    tables :: Config -> [ Component ] -> [ Table ]
+  */
+  tables =
     config: parts:
     let
       extensions = config.extension or { };
       isUsed = name: any (part: part.extension or null == name) parts;
     in
-    map (name: extensions.${name}) (filter isUsed (attrNames extensions));
+    [
+      (config.torch or { })
+      (config.tvm-ffi or { })
+      (config.ctypes or { })
+    ]
+    ++ map (name: extensions.${name}) (filter isUsed (attrNames extensions))
+    ++ parts;
+
+  /**
+    A list of `[general]` for all backends, with that for one of them.
+
+    # Type
+    declared :: String -> Config -> String -> [ a ]
+  */
+  declared =
+    key: config: backend:
+    (config.general.${key} or [ ]) ++ (config.general.${backend}.${key} or [ ]);
 
   /**
     The Python module of the kernel.

@@ -2,14 +2,9 @@
   Cells for another system than that of the package set, compiled by the pinned compilers, by the rules of
   `builder/plan/crossing.py`.
 */
-{ util, pins }:
+{ util, pins, ... }:
 let
-  inherit (builtins)
-    concatStringsSep
-    elem
-    filter
-    map
-    ;
+  inherit (builtins) concatStringsSep elem filter;
 
   # Wheels with programs that run during a build; all other wheels are for the system that the cell is for.
   programs = [

@@ -4,11 +4,8 @@
 */
 { request }:
 let
-  inherit (builtins)
-    fromJSON
-    map
-    readFile
-    ;
+  inherit (builtins) fromJSON readFile;
+  plain = builtins.unsafeDiscardStringContext;
 
   library = import ./.;
   inherit (library)
@@ -60,11 +57,11 @@ let
     in
     {
       inherit (pinned) file sha256;
-      out = builtins.unsafeDiscardStringContext drv.outPath;
+      out = plain drv.outPath;
     };
   brought = kernel: {
     digest = kernel.tree.name;
-    out = builtins.unsafeDiscardStringContext kernel.tree.outPath;
+    out = plain kernel.tree.outPath;
   };
   planned =
     name:
@@ -83,9 +80,9 @@ let
       { missing = why; }
     else
       {
-        drv = builtins.unsafeDiscardStringContext drv.drvPath;
-        out = builtins.unsafeDiscardStringContext drv.outPath;
-        compilers = if chosen.tree == null then null else builtins.unsafeDiscardStringContext chosen.tree.outPath;
+        drv = plain drv.drvPath;
+        out = plain drv.outPath;
+        compilers = if chosen.tree == null then null else plain chosen.tree.outPath;
         kernels = if drv.kernels == null then [ ] else map brought drv.kernels;
         wheels = map (wheel found.tag) (
           found.wheels ++ (if tested == null then [ ] else tested.wheels) ++ cells.toolWheels set found.tag "builder"

@@ -1,14 +1,12 @@
 /**
   Pinned wheels as fixed-output derivations, and environments made of them.
 */
-{ util }:
+{ util, ... }:
 let
   inherit (builtins)
     concatStringsSep
     filter
-    map
     mapAttrs
-    path
     toJSON
     ;
 
@@ -35,10 +33,35 @@ let
   ];
 
   script =
-    file: name:
-    path {
-      inherit name;
+    file:
+    builtins.path {
+      name = baseNameOf file;
       path = file;
+    };
+
+  # What derivations have in common in which a Python runs a script. Nix runs a builder by its bare name, with which
+  # Python would not find its own folder.
+  running = set: interpreter: file: {
+    inherit (set) system;
+    builder = set.shell;
+    args = [
+      "-c"
+      "exec \"$interpreter\" -IB \"$script\""
+    ];
+    inherit interpreter;
+    script = script file;
+    PATH = concatStringsSep ":" set.path;
+  };
+
+  # The same, for one that fetches what has a hash; the scripts use pip.
+  fetching =
+    set: interpreter: file: mode: hash:
+    running set interpreter file
+    // util.fixed mode hash
+    // {
+      pip = script ./pip.py;
+      impureEnvVars = settings;
+      certificates = set.certificates or "";
     };
 
   /**
@@ -49,29 +72,19 @@ let
   */
   wheel =
     set: tag: pinned:
-    derivation {
-      name = pinned.file;
-      inherit (set) system;
-      builder = set.shell;
-      args = util.runPython;
-      interpreter = set.pythons.${tag};
-      script = script ./fetch.py "fetch.py";
-      pip = script ./pip.py "pip.py";
-      outputHashMode = "flat";
-      outputHashAlgo = "sha256";
-      outputHash = pinned.sha256;
-      impureEnvVars = settings;
-      preferLocalBuild = true;
-      PATH = concatStringsSep ":" set.path;
-      project = pinned.name;
-      certificates = set.certificates or "";
-      python = tag;
-      inherit (pinned) version sha256;
-      index = if pinned.index == null then "" else pinned.index;
-    };
+    derivation (
+      fetching set set.pythons.${tag} ./fetch.py "flat" pinned.sha256
+      // {
+        name = pinned.file;
+        project = pinned.name;
+        python = tag;
+        inherit (pinned) version sha256;
+        index = if pinned.index == null then "" else pinned.index;
+      }
+    );
 in
 {
-  inherit settings script;
+  inherit running fetching settings;
 
   /**
     A package set with the wheels that its cells share, each a derivation that is evaluated at most once.
@@ -95,32 +108,29 @@ in
   make =
     set: tag:
     { name, wheels }:
-    derivation {
-      name = "${name}-${tag}";
-      inherit (set) system;
-      builder = set.shell;
-      args = util.runPython;
-      interpreter = set.pythons.${tag};
-      script = script ./environment.py "environment.py";
-      pip = script ./pip.py "pip.py";
-      inherit (set) shell;
-      PATH = concatStringsSep ":" set.path;
-      PYTHONHASHSEED = "0";
-      SOURCE_DATE_EPOCH = "315532800";
-      # This module imports nothing of `builder`: the script runs it alone.
-      toolkit = script ../toolchain/cuda_wheels.py "cuda_wheels.py";
-      fixup = set.fixup or "";
-      wheels = toJSON (
-        map (
-          pinned:
-          {
-            inherit (pinned) file name version;
-            path = set.wheels.${tag}.${pinned.file};
-          }
-          // (if pinned.foreign or false then { foreign = true; } else { })
-        ) wheels
-      );
-    };
+    derivation (
+      running set set.pythons.${tag} ./environment.py
+      // {
+        name = "${name}-${tag}";
+        pip = script ./pip.py;
+        inherit (set) shell;
+        PYTHONHASHSEED = "0";
+        SOURCE_DATE_EPOCH = "315532800";
+        # This module imports nothing of `builder`: the script runs it alone.
+        toolkit = script ../toolchain/cuda_wheels.py;
+        fixup = set.fixup or "";
+        wheels = toJSON (
+          map (
+            pinned:
+            {
+              inherit (pinned) file name version;
+              path = set.wheels.${tag}.${pinned.file};
+            }
+            // (if pinned.foreign or false then { foreign = true; } else { })
+          ) wheels
+        );
+      }
+    );
 
   /**
     The Pythons of a package set with pins for a need, the newest first; only its own for a cell that is for one Python.

@@ -2,29 +2,20 @@
   The foreign sources of a kernel: the tree of a commit, or an archive as it is published. The rules are those of
   `builder/render/sources.py`; a build unpacks archives.
 */
-{ util, config }:
+{ util, config, ... }:
 let
   inherit (builtins)
     any
     attrNames
-    attrValues
     concatMap
     filter
     ;
 
   entries =
     kernel: backend:
-    let
-      parts = filter (part: part.backend == backend) (attrValues (kernel.kernel or { }));
-      tables = [
-        (kernel.torch or { })
-        (kernel.tvm-ffi or { })
-        (kernel.ctypes or { })
-      ]
-      ++ config.extensionsOf kernel parts
-      ++ parts;
-    in
-    concatMap (table: (table.src or [ ]) ++ (table.include or [ ])) tables;
+    concatMap (table: (table.src or [ ]) ++ (table.include or [ ])) (
+      config.tables kernel (config.partsOf kernel backend)
+    );
 
   # A commit is a hash of its content, so this is pure.
   commit =
@@ -47,23 +38,22 @@ let
       file = baseNameOf source.url;
       plain = builtins.match "[A-Za-z0-9+_?=-][A-Za-z0-9+._?=-]*" file != null;
     in
-    derivation {
-      name = if plain then file else "${name}-archive";
-      system = "builtin";
-      builder = "builtin:fetchurl";
-      inherit (source) url;
-      executable = false;
-      unpack = false;
-      outputHash = source.sha256;
-      outputHashAlgo = "sha256";
-      outputHashMode = "flat";
-      preferLocalBuild = true;
-      impureEnvVars = [
-        "http_proxy"
-        "https_proxy"
-        "no_proxy"
-      ];
-    };
+    derivation (
+      util.fixed "flat" source.sha256
+      // {
+        name = if plain then file else "${name}-archive";
+        system = "builtin";
+        builder = "builtin:fetchurl";
+        inherit (source) url;
+        executable = false;
+        unpack = false;
+        impureEnvVars = [
+          "http_proxy"
+          "https_proxy"
+          "no_proxy"
+        ];
+      }
+    );
 in
 {
   /**

@@ -1,14 +1,13 @@
 /**
   Globs of a `src`: `*`, `?` and `[…]` match within a folder, `**` matches any number of folders.
 */
-{ util }:
+{ util, ... }:
 let
   inherit (builtins)
     concatStringsSep
     head
     isString
     length
-    map
     match
     replaceStrings
     split
@@ -17,6 +16,8 @@ let
     tail
     ;
   inherit (util) hasPrefix;
+
+  special = util.characters "\\.+(){}^$|[]";
 
   isGlob = path: match ".*[*?[].*" path != null;
 
@@ -27,36 +28,7 @@ let
       map (
         piece:
         if isString piece then
-          replaceStrings
-            [
-              "\\"
-              "."
-              "+"
-              "("
-              ")"
-              "{"
-              "}"
-              "^"
-              "$"
-              "|"
-              "["
-              "]"
-            ]
-            [
-              "\\\\"
-              "\\."
-              "\\+"
-              "\\("
-              "\\)"
-              "\\{"
-              "\\}"
-              "\\^"
-              "\\$"
-              "\\|"
-              "\\["
-              "\\]"
-            ]
-            piece
+          replaceStrings special (map (character: "\\${character}") special) piece
         else
           let
             token = head piece;

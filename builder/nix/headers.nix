@@ -2,16 +2,14 @@
   The header-only libraries of a kernel, each as a pinned wheel or as the commit of a tag. The rules are those of
   `builder/render/sources.py` and `builder/make/header_folders.py`.
 */
-{ util }:
+{ util, config, ... }:
 let
   inherit (builtins)
     attrValues
     concatMap
     elemAt
     filter
-    fromTOML
     listToAttrs
-    map
     readFile
     replaceStrings
     split
@@ -36,8 +34,7 @@ let
   of =
     kernel: backend:
     let
-      parts = filter (part: part.backend == backend) (attrValues (kernel.kernel or { }));
-      names = util.unique (concatMap (part: part.depends or [ ]) parts);
+      names = util.unique (concatMap (part: part.depends or [ ]) (config.partsOf kernel backend));
     in
     map library (filter (name: name != "torch" && components ? ${name}) names);
 

@@ -2,19 +2,12 @@
   The libraries of the CUDA toolkit that a kernel is linked to, and the parts of the pin file with their wheels, by the
   rules of `builder/config/libraries.py`.
 */
-{
-  util,
-  config,
-  matrix,
-}:
+{ util, config, matrix, ... }:
 let
   inherit (builtins)
-    attrValues
     concatMap
     elem
     filter
-    fromTOML
-    map
     readFile
     ;
 
@@ -37,15 +30,9 @@ in
     let
       isPresent = table: matrix.mayHold cell (table.when or { });
       isMember = part: !(part ? extension) || isPresent (kernel.extension.${part.extension} or { });
-      ofBackend = filter (part: part.backend == cell.backend) (attrValues (kernel.kernel or { }));
-      components = filter isMember ofBackend;
-      tables = [
-        (kernel.torch or { })
-        (kernel.tvm-ffi or { })
-        (kernel.ctypes or { })
-      ]
-      ++ config.extensionsOf kernel components
-      ++ filter isPresent components;
+      components = filter isMember (config.partsOf kernel cell.backend);
+      # Bindings have no `when`, and an extension that has a component here is present.
+      tables = filter isPresent (config.tables kernel components);
       names = filter (isFor cell.backend) (concatMap (table: table.libraries or [ ]) tables);
     in
     util.unique (map (name: facts.${name}.part) (filter (name: facts.${name} ? part) names));

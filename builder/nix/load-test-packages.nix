@@ -2,7 +2,7 @@
   The packages that a load test has besides the environment of the build: the imported ones that come with torch, and
   those of `python-depends`, if they are pinned. The rule is that of `builder/loadtest/packages.py`.
 */
-{ util, sources }:
+{ util, config, sources, ... }:
 let
   inherit (builtins)
     any
@@ -11,8 +11,6 @@ let
     elem
     filter
     foldl'
-    fromTOML
-    map
     readFile
     replaceStrings
     ;
@@ -22,10 +20,6 @@ let
   known = foldl' (all: table: table // all) facts.brought (attrValues facts.python);
 
   distribution = name: known.${name}.package;
-
-  declared =
-    kernel: backend:
-    (kernel.general.python-depends or [ ]) ++ (kernel.general.${backend}.python-depends or [ ]);
 
   # Whether a file of the kernel imports a module; one that nothing imports is not installed. Python searches the same
   # text.
@@ -54,7 +48,7 @@ in
     root: kernel: cell:
     map distribution (
       util.unique (
-        declared kernel cell.backend
+        config.declared "python-depends" kernel cell.backend
         ++ (if cell.framework == "tvm-ffi" || cell.framework == "ctypes" then [ ] else brought root kernel cell.backend)
       )
     );

@@ -2,7 +2,7 @@
   The kernels of `kernels.lock`, each a fixed-output derivation of all files of its commit. The rules are those of
   `builder/make/kernel_lock.py`, with which the build of a cell reads the same entries.
 */
-{ util, environment }:
+{ util, config, environment, ... }:
 let
   inherit (builtins)
     attrValues
@@ -14,14 +14,11 @@ let
     isList
     isString
     listToAttrs
-    map
     match
     pathExists
     readFile
-    stringLength
     substring
     toJSON
-    toString
     ;
 
   file = "kernels.lock";
@@ -52,18 +49,17 @@ let
     in
     if isList listed then map (checked root) listed else refuse root "it is not a list";
 
-  values =
-    digits:
+  digits = util.characters "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  base64 =
     listToAttrs (
-      genList (index: {
-        name = substring index 1 digits;
-        value = index;
-      }) (stringLength digits)
-    );
-
-  base64 = values "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/" // {
-    "=" = 0;
-  };
+      genList (value: {
+        name = elemAt digits value;
+        inherit value;
+      }) 64
+    )
+    // {
+      "=" = 0;
+    };
 
   # Two digits of base64 are three hexadecimal ones; the padding is cut off.
   hexadecimal =
@@ -89,31 +85,18 @@ let
     let
       digest = digestOf entry;
     in
-    derivation {
-      name = digest;
-      inherit (set) system;
-      builder = set.shell;
-      args = util.runPython;
-      interpreter = util.last (attrValues set.pythons);
-      script = environment.script ./fetch_kernel.py "fetch_kernel.py";
-      pip = environment.script ./pip.py "pip.py";
-      PATH = concatStringsSep ":" set.path;
-      repository = entry.dependency.repo-id;
-      inherit (entry.lock) commit;
-      certificates = set.certificates or "";
-      impureEnvVars = environment.settings ++ [
-        "HF_ENDPOINT"
-        "HF_TOKEN"
-      ];
-      outputHashMode = "recursive";
-      outputHashAlgo = "sha256";
-      outputHash = digest;
-      preferLocalBuild = true;
-    };
-
-  declared =
-    kernel: backend:
-    (kernel.general.kernel-depends or [ ]) ++ (kernel.general.${backend}.kernel-depends or [ ]);
+    derivation (
+      environment.fetching set (util.last (attrValues set.pythons)) ./fetch_kernel.py "recursive" digest
+      // {
+        name = digest;
+        repository = entry.dependency.repo-id;
+        inherit (entry.lock) commit;
+        impureEnvVars = environment.settings ++ [
+          "HF_ENDPOINT"
+          "HF_TOKEN"
+        ];
+      }
+    );
 in
 {
   inherit digestOf;
@@ -127,7 +110,7 @@ in
   */
   of =
     set: root: kernel: cell:
-    if declared kernel cell.backend == [ ] || !(pathExists (root + "/${file}")) then
+    if config.declared "kernel-depends" kernel cell.backend == [ ] || !(pathExists (root + "/${file}")) then
       null
     else
       map (entry: entry // { tree = tree set entry; }) (entries root);

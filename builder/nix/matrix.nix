@@ -1,29 +1,21 @@
 /**
   The build matrix: the cells of a kernel. The rules are those of `builder/matrix/`; both pass the same test cases.
 */
-{
-  util,
-  config,
-  architectures,
-}:
+{ util, config, architectures, ... }:
 let
   inherit (builtins)
     all
     any
     attrNames
-    attrValues
     concatMap
     elem
     elemAt
     filter
     groupBy
     foldl'
-    fromTOML
     isString
-    map
     match
     readFile
-    removeAttrs
     split
     ;
   inherit (util) digits minor older;
@@ -57,7 +49,7 @@ let
   request =
     kernel: backend:
     let
-      parts = filter (part: part.backend == backend) (attrValues (kernel.kernel or { }));
+      parts = config.partsOf kernel backend;
       noarch = config.framework kernel == "torch-noarch" || parts == [ ];
       stable = kernel.torch.stable-abi or { };
     in

@@ -1,10 +1,10 @@
 /**
   The package set of nixpkgs; `docs/nix.md` documents the interface.
 */
-_:
+{ util, ... }:
 { pkgs }:
 let
-  inherit (builtins) concatMap filter listToAttrs map;
+  inherit (builtins) concatMap filter listToAttrs;
 
   tags = [
     "310"
@@ -88,7 +88,7 @@ let
     then
       [
         {
-          name = "rocm-${builtins.concatStringsSep "." (builtins.match "([0-9]+)\\.([0-9]+).*" pkgs.rocmPackages.clr.version)}";
+          name = "rocm-${util.minor pkgs.rocmPackages.clr.version}";
           value = {
             ROCM_PATH = "${rocmRoot pkgs.rocmPackages}";
           };

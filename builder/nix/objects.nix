@@ -6,7 +6,7 @@
   A mistake here cannot make a wrong wheel: an object that was compiled without all of its files is compiled again in
   the cell.
 */
-{ util, sources }:
+{ util, sources, ... }:
 let
   inherit (builtins)
     any
@@ -16,12 +16,10 @@ let
     elem
     elemAt
     filter
-    fromTOML
     genericClosure
     groupBy
     isAttrs
     isList
-    map
     readFile
     replaceStrings
     split
@@ -30,15 +28,6 @@ let
     toJSON
     ;
   inherit (util) genAttrs hasPrefix hasSuffix;
-
-  # Files of a kernel that are neither included nor compiled, as in `builder/make/ccache.py`.
-  neverIncluded = [
-    ".cmake"
-    ".md"
-    ".py"
-    ".pyi"
-    ".toml"
-  ];
 
   # Words in a file that is compiled against Python's headers; one such file decides the compile command of all.
   ofPython = [
@@ -120,7 +109,7 @@ let
     concatStringsSep "" (map (name: "${toJSON name} = ${toTOML same.${name}}\n") (attrNames same));
 in
 {
-  inherit ofPython withoutPython neverIncluded;
+  inherit ofPython withoutPython;
 
   /**
     The sources of a cell, each with the input of its derivation: files by their paths in the kernel, and texts. The
@@ -136,7 +125,7 @@ in
       all = sources.files root kernel;
       compiled = sources.compiled root kernel cell.backend;
       endsWith = suffixes: path: any (suffix: hasSuffix suffix path) suffixes;
-      isCode = path: elem path compiled || endsWith sources.headers path;
+      isCode = path: elem path compiled || endsWith sources.names.headers path;
       code = filter isCode all;
       text = genAttrs code (path: readFile (root + "/${path}"));
       named = genAttrs code (path: included text.${path});
@@ -169,7 +158,7 @@ in
           path = root + "/${path}";
         }
       );
-      others = filter (path: !(endsWith neverIncluded path) && !(isCode path)) all;
+      others = filter (path: !(endsWith sources.names.never-compiled path) && !(isCode path)) all;
       base =
         genAttrs others (_: "")
         // {

@@ -1,26 +1,13 @@
 /**
   The outputs of builder's own flake, and of a kernel's flake.
 */
-{
-  util,
-  config,
-  matrix,
-  pins,
-  sources,
-  cells,
-  programs,
-  shell,
-  nixpkgs,
-  workflow,
-}:
+{ util, config, matrix, pins, sources, cells, programs, shell, nixpkgs, workflow, ... }:
 let
   inherit (builtins)
     attrNames
     concatMap
     filter
-    fromTOML
     isFunction
-    map
     mapAttrs
     readDir
     readFile

@@ -1,7 +1,7 @@
 /**
   The pin file: the wheels of each environment. The rules are those of `builder/pins/__init__.py`.
 */
-{ util }:
+{ util, ... }:
 let
   inherit (builtins)
     all
@@ -12,13 +12,11 @@ let
     elem
     elemAt
     filter
-    fromTOML
     groupBy
     head
     isList
     length
     listToAttrs
-    map
     mapAttrs
     readFile
     sort

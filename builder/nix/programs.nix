@@ -1,14 +1,8 @@
 /**
   The building blocks of a flake's outputs: scripts, folders of wheels, and the command `builder`.
 */
-{
-  util,
-  pins,
-  tool,
-  cells,
-}:
+{ util, pins, tool, cells, ... }:
 let
-  inherit (builtins) map;
 
   newest = set: util.findFirst (tag: set.pythons ? ${tag}) null (util.reverse pins.pythons);
 

@@ -1,18 +1,13 @@
 /**
   Shells for development, with the toolchain of a cell, its torch, and `builder`.
 */
-{
-  util,
-  matrix,
-  cells,
-}:
+{ util, buildable, matrix, cells, ... }:
 let
   inherit (builtins)
     attrValues
     concatMap
     concatStringsSep
     filter
-    map
     sort
     ;
 
@@ -20,11 +15,9 @@ let
     set: { command }: cell:
     let
       environment = (cells.environment set null cell).drv;
-      toolkits = set.toolkits or { };
-      name = "${cell.backend}-${util.minor cell.toolkit}";
     in
     derivation (
-      (if cell.toolkit == null then { } else toolkits.${name} or { })
+      buildable.variables set cell
       // {
         name = "shell-${cell.backend}";
         inherit (set) system;

@@ -2,11 +2,7 @@
   The source set of a kernel: the files that its build reads, by the rules of `builder/kernel/source_set.py`. Other
   files change no derivation. The build reports missing files, all at once.
 */
-{
-  util,
-  config,
-  glob,
-}:
+{ util, config, glob, ... }:
 let
   inherit (builtins)
     any
@@ -20,45 +16,19 @@ let
     foldl'
     genList
     length
-    map
     match
     pathExists
     readDir
     stringLength
     substring
-    toString
     ;
   inherit (util) hasPrefix hasSuffix segments;
 
   inherit (glob) isGlob literal matches;
 
-  # The same as HEADERS in builder/kernel/tree.py; a test compares the two.
-  headers = [
-    ".h"
-    ".hh"
-    ".hpp"
-    ".hxx"
-    ".h++"
-    ".cuh"
-    ".hip.h"
-    ".inc"
-    ".inl"
-    ".ipp"
-    ".tpp"
-    ".tcc"
-    ".def"
-  ];
-  outputs = [
-    "build/"
-    "dist/"
-  ];
-  neverShipped = [
-    ".pyc"
-    ".pyo"
-    ".so"
-    ".dylib"
-    ".pyd"
-  ];
+  names = fromTOML (builtins.readFile ../data/source-files.toml);
+  inherit (names) headers;
+  outputs = map (folder: "${folder}/") names.outputs;
 
   endsWith = suffixes: path: any (suffix: hasSuffix suffix path) suffixes;
 
@@ -113,20 +83,6 @@ let
       link = any isLink (genList (index: index) (length parts));
     };
 
-  # The tables of the wanted components, of their extensions and of the bindings.
-  tables =
-    kernel: wanted:
-    let
-      parts = filter wanted (attrValues (kernel.kernel or { }));
-    in
-    [
-      (kernel.torch or { })
-      (kernel.tvm-ffi or { })
-      (kernel.ctypes or { })
-    ]
-    ++ config.extensionsOf kernel parts
-    ++ parts;
-
   # The sources of a table, without those that its `exclude` matches.
   sourcesOf =
     root: table:
@@ -176,13 +132,12 @@ let
       "pyi"
     ];
 
-  # By the rule of builder/kernel/source_set.py.
   licenses =
     root:
     filter (
       name:
       (entries root "").${name} == "regular"
-      && match "(LICEN[CS]E|License|COPYING|COPYRIGHT|NOTICE|AUTHORS)([._-][A-Za-z0-9._-]*)?" name != null
+      && match names.license name != null
     ) (attrNames (entries root ""));
 
   found =
@@ -196,11 +151,11 @@ let
       ships =
         file:
         endsWith extensions file.path
-        && !(endsWith neverShipped file.path)
+        && !(endsWith names.never-shipped file.path)
         && match ".*/__pycache__/.*" file.path == null;
       links = folder: filter (file: file.link) (walk root folder);
     in
-    concatMap (sourcesOf root) (tables kernel (_: true))
+    concatMap (sourcesOf root) (config.tables kernel (attrValues (kernel.kernel or { })))
     ++ concatMap (step: concatMap (expand root) ([ step.script ] ++ (step.inputs or [ ]))) (kernel.generate or [ ])
     ++ concatMap (folder: headersOf (normal folder) ++ links (normal folder)) (includes kernel)
     ++ filter ships (walk root (package kernel))
@@ -218,7 +173,7 @@ let
     genList (count: concatStringsSep "/" (genList (builtins.elemAt parts) (count + 1))) (length parts);
 in
 {
-  inherit headers package;
+  inherit names package;
 
   /**
     The files that a build for a backend compiles, relative to the root.
@@ -231,7 +186,7 @@ in
     filter (path: !(endsWith headers path)) (
       util.unique (
         map (file: file.path) (
-          concatMap (sourcesOf root) (tables kernel (part: part.backend == backend))
+          concatMap (sourcesOf root) (config.tables kernel (config.partsOf kernel backend))
         )
       )
     );

@@ -1,18 +1,16 @@
 /**
   The program `builder` in the store: the part that builds a cell, and all of it.
 */
-{ util }:
+{ util, ... }:
 let
   inherit (builtins)
     any
     elem
-    fromTOML
     head
     pathExists
     readFile
     substring
     stringLength
-    toString
     ;
   inherit (util) hasPrefix hasSuffix;
 

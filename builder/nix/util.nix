@@ -1,6 +1,7 @@
 /**
   Functions that several files of the library use, and builtins lack.
 */
+_:
 let
   inherit (builtins)
     attrNames
@@ -9,10 +10,10 @@ let
     elemAt
     filter
     foldl'
+    genList
     head
     length
     listToAttrs
-    map
     match
     split
     stringLength
@@ -40,6 +41,14 @@ in
       rest = stringLength text - stringLength suffix;
     in
     rest >= 0 && substring rest (stringLength suffix) text == suffix;
+
+  /**
+    The characters of a text of ASCII.
+
+    # Type
+    characters :: String -> [ String ]
+  */
+  characters = text: genList (index: substring index 1 text) (stringLength text);
 
   /**
     The parts of a path, without empty ones and dots.
@@ -183,14 +192,19 @@ in
     # Type
     reverse :: [ a ] -> [ a ]
   */
-  reverse = list: builtins.genList (index: elemAt list (length list - 1 - index)) (length list);
+  reverse = list: genList (index: elemAt list (length list - 1 - index)) (length list);
 
   /**
-    The arguments of a shell that runs the Python `interpreter` on the file `script`. Nix runs a builder by its bare
-    name, with which Python would not find its own folder.
+    The attributes of a derivation whose output has a known sha256, as one file (`flat`) or with all below it
+    (`recursive`).
+
+    # Type
+    fixed :: String -> String -> AttrSet
   */
-  runPython = [
-    "-c"
-    "exec \"$interpreter\" -IB \"$script\""
-  ];
+  fixed = mode: hash: {
+    outputHashMode = mode;
+    outputHashAlgo = "sha256";
+    outputHash = hash;
+    preferLocalBuild = true;
+  };
 }

@@ -5,14 +5,14 @@
   # Type
   { self, path, found } -> { packages, legacyPackages }
 */
-{ util, programs }:
+{ util, programs, ... }:
 {
   self,
   path,
   found,
 }:
 let
-  inherit (builtins) map mapAttrs;
+  inherit (builtins) mapAttrs;
   inherit (found) set kernel;
   inherit (kernel.general) name;
   # These values become words of a shell command.

@@ -78,7 +78,6 @@ in
     {
       files = sources.files root kernel;
       store = baseNameOf (sources.source root kernel);
-      inherit (sources) headers;
     };
 
   headers =
@@ -183,7 +182,7 @@ in
         in
         path legacyPackages.x86_64-linux.cells.x86_64-linux.${given.variant};
       given = map (file: file.kernel) (library.objects.of root kernel cell);
-      inherit (library.objects) ofPython withoutPython neverIncluded;
+      inherit (library.objects) ofPython withoutPython;
     };
 
   specs =

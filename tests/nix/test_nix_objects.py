@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from builder import resources, toml
-from builder.make import ccache, record
+from builder.make import record
 from tests import needs
 from tests.make.test_decides_bytes import closure
 from tests.nix.evaluating import TINY_CELL, library
@@ -150,10 +150,6 @@ def test_every_header_of_torch_that_needs_python_is_known_by_a_word(several):
     headers = toml.loads((resources.DATA / "python-headers.toml").read_text(encoding="utf-8"))["torch"]
     assert [name for name in headers if not any(word in name for word in known["ofPython"])] == []
     assert [name for name in headers if any(word in name for word in known["withoutPython"])] == []
-
-
-def test_files_that_nothing_includes_are_those_of_ccache(several):
-    assert set(objects(several)["neverIncluded"]) <= ccache.NO_HEADERS
 
 
 def test_what_compiles_a_file_is_given_the_code_that_it_imports_and_no_more():

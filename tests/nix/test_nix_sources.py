@@ -10,7 +10,6 @@ import pytest
 from builder import kernel
 from builder.config import Backend, dependencies
 from builder.kernel.source_set import source_set
-from builder.kernel.tree import HEADERS
 from builder.make import header_folders
 from tests import needs
 from tests.nix.evaluating import EXAMPLES, TINY, TINY_CELL, evaluate, library
@@ -26,10 +25,6 @@ def python_files(root):
 @pytest.mark.parametrize("root", [*EXAMPLES, TINY], ids=lambda path: path.name)
 def test_nix_finds_the_source_set_that_python_finds(root):
     assert library("sources", kernel=str(root))["files"] == python_files(root)
-
-
-def test_nix_knows_the_headers_that_python_knows():
-    assert library("sources", kernel=str(TINY))["headers"] == list(HEADERS)
 
 
 GLOBS = """
