@@ -22,9 +22,8 @@ def main() -> None:
     names = [f"{wheel['name']}=={wheel['version']}" for wheel in wheels]
     pip = runpy.run_path(os.environ["pip"])["command"]()
     argv = [
-        *(*pip, f"--python={out / 'bin/python'}", "install", "--quiet", "--no-index", f"--find-links={links}"),
-        *("--no-deps", "--no-compile", "--no-cache-dir", "--disable-pip-version-check", "--no-warn-script-location"),
-        *("--root-user-action=ignore", *names),
+        *(*pip, f"--python={out / 'bin/python'}", "install", "--no-index", f"--find-links={links}"),
+        *("--no-deps", "--no-compile", "--no-warn-script-location", "--root-user-action=ignore", *names),
     ]
     subprocess.run(argv, env=os.environ | {"HOME": str(Path.cwd())}, check=True)
     toolkit = runpy.run_path(os.environ["toolkit"])

@@ -18,24 +18,18 @@ def target(file: str, python: str) -> list[str]:
 
 def main() -> None:
     """Write the wheel that the environment names to `out`."""
-    # Nix sets what the user has not to nothing, and pip takes nothing for a value.
-    env = {name: value for name, value in os.environ.items() if value}
-    if "PIP_CERT" in env and not Path(env["PIP_CERT"]).is_file():
-        del env["PIP_CERT"]  # a file that the sandbox does not show
-    if "PIP_CERT" not in env and env.get("certificates"):
-        env["PIP_CERT"] = env["certificates"]
+    pip = runpy.run_path(os.environ["pip"])
+    env = pip["settings"]()
     file = env["name"]
     folder = Path.cwd() / "wheel"
     wanted = Path.cwd() / "wheel.txt"
     wanted.write_text(f"{env['project']}=={env['version']} --hash=sha256:{env['sha256']}\n", encoding="utf-8")
     index = [f"--extra-index-url={env['index']}"] if "index" in env else []
-    quiet = ["--quiet", "--disable-pip-version-check", "--no-cache-dir", "--no-input"]
-    pip = runpy.run_path(env["pip"])["command"]()
     argv = [
-        *(*pip, "download", *quiet, "--no-deps", "--only-binary=:all:", "--require-hashes"),
+        *(*pip["command"](), "download", "--no-deps", "--only-binary=:all:", "--require-hashes"),
         *(*target(file, env["python"]), *index, f"--dest={folder}", f"--requirement={wanted}"),
     ]
-    done = subprocess.run(argv, env=env | {"HOME": str(Path.cwd())}, check=False)
+    done = subprocess.run(argv, env=env, check=False)
     found = sorted(folder.glob("*.whl"))
     if done.returncode != 0 or len(found) != 1:
         raise SystemExit(

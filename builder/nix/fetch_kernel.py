@@ -14,31 +14,18 @@ LIBRARY = "huggingface-hub"
 
 def main() -> None:
     """Write the commit that the environment names to `out`."""
-    env = settings()
+    pip = runpy.run_path(os.environ["pip"])
+    env = pip["settings"]() | {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
+    if "PIP_CERT" in env:
+        env["SSL_CERT_FILE"] = env["PIP_CERT"]
     library = Path.cwd() / "library"
-    quiet = ("--quiet", "--disable-pip-version-check", "--no-cache-dir", "--no-input")
-    pip = runpy.run_path(env["pip"])["command"]()
-    argv = [*pip, "install", *quiet, "--only-binary=:all:", f"--target={library}", LIBRARY]
+    argv = [*pip["command"](), "install", "--only-binary=:all:", f"--target={library}", LIBRARY]
     if subprocess.run(argv, env=env, check=False).returncode != 0:
         refuse(f"{LIBRARY}, which would fetch it, cannot be installed")
     os.environ.clear()
     os.environ.update(env)
     sys.path.insert(0, str(library))
     fetch(env["repository"], env["commit"], Path(env["out"]))
-
-
-def settings() -> dict[str, str]:
-    """Return the user's settings for pip and the library."""
-    # Nix sets what the user has not to nothing, and pip takes nothing for a value.
-    env = {name: value for name, value in os.environ.items() if value}
-    if not Path(env.get("PIP_CERT", "")).is_file():  # or a file that the sandbox does not show
-        env["PIP_CERT"] = env.get("certificates", "")
-    if env["PIP_CERT"]:
-        env["SSL_CERT_FILE"] = env["PIP_CERT"]
-    else:
-        del env["PIP_CERT"]
-    own = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "HOME": str(Path.cwd())}
-    return env | own
 
 
 def fetch(repository: str, commit: str, out: Path) -> None:
