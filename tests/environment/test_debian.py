@@ -10,13 +10,9 @@ from builder.errors import ToolError
 from tests.given.debian import package
 
 
-def everything(_):
-    return True
-
-
 @pytest.fixture
 def unpacked(tmp_path):
-    def unpack(members, *, wanted=everything, compressed="xz"):
+    def unpack(members, *, wanted=lambda _: True, compressed="xz"):
         package(tmp_path / "a.deb", members, compressed=compressed)
         debian.unpack(tmp_path / "a.deb", tmp_path / "root", wanted=wanted)
         return tmp_path / "root"
@@ -73,7 +69,7 @@ def test_what_leads_out_of_the_root_is_refused(unpacked, tmp_path, members, said
 def test_a_damaged_package_is_refused(tmp_path, content):
     (tmp_path / "a.deb").write_bytes(content)
     with pytest.raises(ToolError, match=r"'a\.deb' cannot be unpacked"):
-        debian.unpack(tmp_path / "a.deb", tmp_path / "root", wanted=everything)
+        debian.unpack(tmp_path / "a.deb", tmp_path / "root", wanted=lambda _: True)
 
 
 def test_a_truncated_package_is_refused(tmp_path):
@@ -81,7 +77,7 @@ def test_a_truncated_package_is_refused(tmp_path):
     content = (tmp_path / "a.deb").read_bytes()
     (tmp_path / "a.deb").write_bytes(content[:-200])
     with pytest.raises(ToolError, match="cannot be unpacked"):
-        debian.unpack(tmp_path / "a.deb", tmp_path / "root", wanted=everything)
+        debian.unpack(tmp_path / "a.deb", tmp_path / "root", wanted=lambda _: True)
 
 
 def test_another_compression_is_named(unpacked):
@@ -101,5 +97,5 @@ def test_what_dpkg_packs_is_unpacked(tmp_path):
     subprocess.run(
         ["dpkg-deb", "-Zxz", "--root-owner-group", "--build", tree, tmp_path / "a.deb"], check=True, capture_output=True
     )
-    debian.unpack(tmp_path / "a.deb", tmp_path / "root", wanted=everything)
+    debian.unpack(tmp_path / "a.deb", tmp_path / "root", wanted=lambda _: True)
     assert (tmp_path / "root/usr/bin/a").read_bytes() == b"#! program"

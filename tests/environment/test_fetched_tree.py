@@ -71,12 +71,9 @@ def test_a_tree_that_anybody_may_change_is_not_used(get):
 
 
 def test_a_fetch_that_fails_leaves_nothing_and_a_full_disk_is_told(store, get):
-    def full(scratch):
-        fetch(scratch)
-        raise OSError(28, "No space left on device")
-
+    full = raising(OSError(28, "No space left on device"))
     with pytest.raises(StoreError, match=r"cannot keep the tree in .*: No space left on device"):
-        get(full)
+        get(lambda scratch: full(fetch(scratch)))
     assert list((store.root / "trees").iterdir()) == []
     assert list((store.root / "scratch").iterdir()) == []
     get(fetch)

@@ -11,6 +11,7 @@ from builder.environment import indexes, interpreters
 from builder.errors import NotHereError, ToolError
 from builder.pins import MissingPinsError, Part, PinnedWheel, Pins, Requirement
 from builder.plan import buildable
+from tests.given.calls import noting
 
 HERE = f"cp{sys.version_info.major}{sys.version_info.minor}"
 WHEEL = PinnedWheel(file="ninja-1.0-py3-none-any.whl", name="ninja", version="1.0", sha256="ab" * 32)
@@ -101,11 +102,7 @@ def test_another_python_on_path_is_found(tmp_path, settings):
 
 def test_a_search_that_remembers_takes_the_place_of_uv(requirement, settings):
     asked = []
-
-    def search(tag):
-        asked.append(tag)
-        return Path("/python") if tag == "cp398" else None
-
+    search = noting(lambda tag: Path("/python") if tag == "cp398" else None, asked)
     found = interpreters.interpreter_for(pinned_for("cp398", "cp399"), requirement, finders=settings, search=search)
     assert found == interpreters.Interpreter(path=Path("/python"), tag="cp398")
     assert asked == ["cp399", "cp398"]

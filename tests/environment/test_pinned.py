@@ -16,6 +16,7 @@ from builder.environment import pinned
 from builder.errors import ToolError
 from builder.pins import PinSet
 from tests.given import servers
+from tests.given.calls import raising
 from tests.given.environments import NOWHERE, TAG, make, pinset
 from tests.paths import ROOT
 from tests.wheels import simple
@@ -303,8 +304,5 @@ def test_a_killed_run_leaves_nothing_that_stays(tmp_path, folder, pins, links, s
 
 @pytest.mark.usefixtures("_leaves_nothing")
 def test_an_interrupted_run_leaves_nothing(tmp_path, pins, links):
-    def interrupt(_):
-        raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        make(tmp_path, pins, links, progress=interrupt)
+        make(tmp_path, pins, links, progress=raising(KeyboardInterrupt()))

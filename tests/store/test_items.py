@@ -8,16 +8,10 @@ import pytest
 
 from builder.store import Store
 from builder.store.items import collect, items, summed
+from tests.given.calls import failing
 
 NOW = 2_000_000
 BLOCK = 4096
-
-
-@pytest.fixture
-def store(tmp_path):
-    made = Store(tmp_path / "store")
-    made.prepare()
-    return made
 
 
 def add(store, folder, name, *, used, marker="entry.json", blocks=1):
@@ -28,7 +22,9 @@ def add(store, folder, name, *, used, marker="entry.json", blocks=1):
         os.utime(each, (used, used))
 
 
+@pytest.fixture
 def three(store):
+    """Add three items, and return their sizes, the least recently used first."""
     for name, used in (("a", NOW - 30), ("b", NOW - 20), ("c", NOW - 10)):
         add(store, "wheels", name, used=used)
     return [item.size for item in items(store)]
@@ -38,27 +34,25 @@ def gone(store, **options):
     return [item.name for item in collect(store, now=NOW, **{"max_age": None, "max_size": None, **options})]
 
 
+@pytest.mark.usefixtures("three")
 def test_what_was_used_longer_ago_than_the_age_goes(store):
-    three(store)
     assert gone(store, max_age=20.0) == ["a"]
     assert sorted(path.name for path in (store.root / "wheels").iterdir()) == ["b", "c"]
 
 
-def test_the_least_recently_used_goes_until_the_rest_fits(store):
-    sizes = three(store)
-    assert gone(store, max_size=sum(sizes)) == []
-    assert gone(store, max_size=sum(sizes) - 1) == ["a"]
+def test_the_least_recently_used_goes_until_the_rest_fits(store, three):
+    assert gone(store, max_size=sum(three)) == []
+    assert gone(store, max_size=sum(three) - 1) == ["a"]
     assert gone(store, max_size=0) == ["b", "c"]
 
 
+@pytest.mark.usefixtures("three")
 def test_without_bounds_everything_stays(store):
-    three(store)
     assert gone(store) == []
 
 
-def test_a_trial_run_counts_what_would_go_and_removes_nothing(store):
-    sizes = three(store)
-    assert gone(store, max_size=sum(sizes) - 1, dry_run=True) == ["a"]
+def test_a_trial_run_counts_what_would_go_and_removes_nothing(store, three):
+    assert gone(store, max_size=sum(three) - 1, dry_run=True) == ["a"]
     assert [item.name for item in items(store)] == ["a", "b", "c"]
 
 
@@ -82,10 +76,7 @@ def test_what_is_in_use_stays_until_it_is_free(store, folder, marker, lock):
 def test_what_cannot_be_removed_is_not_said_to_be_gone(store, monkeypatch):
     add(store, "partial", "a", used=NOW - 10)
 
-    def read_only(*_):
-        raise OSError(errno.EROFS, "Read-only file system")
-
-    monkeypatch.setattr(Path, "rename", read_only)
+    monkeypatch.setattr(Path, "rename", failing(errno.EROFS))
     assert gone(store, max_age=1.0) == []
 
 
@@ -141,13 +132,13 @@ def test_a_store_that_was_never_made_holds_nothing(tmp_path):
     assert (list(items(store)), list(store.entries())) == ([], [])
 
 
+@pytest.mark.usefixtures("three")
 def test_compiled_files_are_shown_as_one_item_where_the_last_used_one_stands(store):
     for folder, name, used in (("aa", "one", NOW - 40), ("bb", "two", NOW - 20)):
         path = store.root / "compiled" / folder / name
         path.parent.mkdir(parents=True)
         path.write_bytes(b"x" * 10)
         os.utime(path, (used, used))
-    three(store)
     shown = [(item.kind, item.name) for item in summed(items(store))]
     assert shown == [("wheel", "a"), ("compiled", "2 files"), ("wheel", "b"), ("wheel", "c")]
     both = next(item for item in summed(items(store)) if item.kind == "compiled")

@@ -16,13 +16,6 @@ KEY = "a" * 64
 HOUR = 3600
 
 
-@pytest.fixture
-def store(tmp_path):
-    made = Store(tmp_path / "store")
-    made.prepare()
-    return made
-
-
 @pytest.mark.parametrize("folder", ["last", "notes"])
 @pytest.mark.parametrize(("age", "stays"), [(0, True), (HOUR, True), (HOUR + 1, False)])
 def test_the_half_of_a_small_file_is_left_of_a_dead_process_after_an_hour(store, monkeypatch, folder, age, stays):

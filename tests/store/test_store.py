@@ -1,19 +1,13 @@
-import multiprocessing
+import errno
 import os
 
 import pytest
 
 from builder.store import Damaged, Store, StoredWheel, StoreError
+from tests.given.calls import failing
 
 KEY = "a" * 64
 WHEEL = ("relu-1.0.0-py3-none-any.whl", b"content of a wheel")
-
-
-@pytest.fixture
-def store(tmp_path):
-    made = Store(tmp_path / "store")
-    made.prepare()
-    return made
 
 
 def put(store, *, key=KEY, wheel=WHEEL):
@@ -75,10 +69,7 @@ def test_a_damaged_entry_is_replaced(store):
 
 
 def test_a_put_that_fails_leaves_nothing(store, monkeypatch):
-    def full(_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", failing(errno.ENOSPC))
     with pytest.raises(OSError, match="No space"):
         put(store)
     assert list((store.root / "wheels").iterdir()) == []
@@ -86,17 +77,14 @@ def test_a_put_that_fails_leaves_nothing(store, monkeypatch):
 
 
 def test_the_scratch_directory_of_a_dead_process_is_dropped(store):
-    process = multiprocessing.get_context("spawn").Process(target=_die_in_scratch, args=(store.root,))
-    process.start()
-    process.join()
+    child = os.fork()
+    if child == 0:
+        with store.scratch():
+            os._exit(1)
+    os.waitpid(child, 0)
     assert list((store.root / "scratch").iterdir())
     store.prepare()
     assert list((store.root / "scratch").iterdir()) == []
-
-
-def _die_in_scratch(root):
-    with Store(root).scratch():
-        os._exit(1)
 
 
 def test_the_scratch_directory_of_a_living_process_stays(store):

@@ -16,13 +16,6 @@ ROUNDS = 200
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")]
 
 
-@pytest.fixture
-def store(tmp_path):
-    made = Store(tmp_path / "store")
-    made.prepare()
-    return made
-
-
 def content(key):
     """Return what `key` stands for: large enough to be written in several steps."""
     return hashlib.shake_256(key.encode()).digest(1 << 20)

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import shutil
 import time
+from contextlib import ExitStack
 
 import pytest
 
@@ -61,35 +62,27 @@ def shared(place, mode):
 
 
 def put(store, key=KEY):
-    def task():
-        assert store.prepare()
-        with store.lock(key) as held:
-            assert held
-            return store.put(key, WHEEL, record={}, report={}).sha256
+    assert store.prepare()
+    with store.lock(key) as held:
+        assert held
+        return store.put(key, WHEEL, record={}, report={}).sha256
 
-    return task
+
+def enter(context):
+    """Enter a context, which is left when the process ends."""
+    return ExitStack().enter_context(context)
 
 
 @needs_root
 def test_two_users_of_a_group_share_a_store(place):
     store = shared(place, 0o2775)
-    by(ME, put(store))
+    by(ME, lambda: put(store))
     assert by(OTHER, lambda: type(store.find(KEY))) is StoredWheel
-    by(OTHER, put(store, "b" * 64))
+    by(OTHER, lambda: put(store, "b" * 64))
     assert by(ME, lambda: type(store.find("b" * 64))) is StoredWheel
-
-    def replace():
-        with store.lock(KEY):
-            store.put(KEY, WHEEL, record={}, report={})
-
-    by(OTHER, replace)
-
-    def use():
-        with store.use(f"environment-{KEY}"):
-            return True
-
-    assert by(ME, use)
-    assert by(OTHER, use)
+    by(OTHER, lambda: put(store))
+    for user in (ME, OTHER):
+        by(user, lambda: enter(store.use(f"environment-{KEY}")))
 
 
 @needs_root
@@ -97,27 +90,17 @@ def test_a_users_own_store_gives_another_what_it_has_and_takes_nothing(place):
     place.mkdir()
     os.chown(place, ME, GROUP)
     store = Store(place)
-    by(ME, put(store))
+    by(ME, lambda: put(store))
     assert by(OTHER, lambda: (store.prepare(), type(store.find(KEY)))) == (False, StoredWheel)
-
-    def hold():
-        with store.lock(KEY) as held, store.use(KEY[:-1]):
-            return held
-
     with pytest.raises(AssertionError, match="StoreError: cannot lock"):  # there is no such lock, and none can be made
-        by(OTHER, hold)
-
-    def take():
-        with store.lock(KEY) as held:
-            return held
-
-    assert by(OTHER, take)
+        by(OTHER, lambda: enter(store.use(KEY[:-1])))
+    assert by(OTHER, lambda: enter(store.lock(KEY)))
 
 
 @needs_root
 def test_nobody_believes_a_stranger_in_a_folder_of_everybody(place):
     store = shared(place, 0o1777)
-    by(ME, put(store))
+    by(ME, lambda: put(store))
     found = by(OTHER, lambda: store.find(KEY))
     assert isinstance(found, Damaged)
     assert str(ME) in found.why
@@ -135,95 +118,76 @@ def test_nobody_believes_the_note_of_a_stranger_either(place):
 @needs_root
 def test_gc_leaves_what_another_user_has_made(place):
     store = shared(place, 0o2775)
-    by(ME, put(store))
-    by(OTHER, put(store, "b" * 64))
+    by(ME, lambda: put(store))
+    by(OTHER, lambda: put(store, "b" * 64))
 
-    def collected():
-        return [item.name for item in items.collect(store, now=time.time() + 10**6, max_age=1.0, max_size=None)]
-
-    assert by(OTHER, collected) == ["b" * 64]
-    assert by(ME, lambda: type(store.find(KEY))) is StoredWheel
-    assert by(0, collected) == [KEY]
+    for user, gone in ((OTHER, "b" * 64), (0, KEY)):
+        found = by(user, lambda: items.collect(store, now=time.time() + 10**6, max_age=1.0, max_size=None))
+        assert [item.name for item in found] == [gone]
+        assert by(ME, lambda: type(store.find(KEY))) is (StoredWheel if user == OTHER else type(None))
 
 
 @needs_root
 def test_a_lock_that_one_user_holds_holds_for_another(place):
     store = shared(place, 0o2775)
-    by(ME, put(store))
-
-    def held():
-        with store.lock(KEY, wait=False) as mine:
-            return mine
+    by(ME, lambda: put(store))
 
     with store.use(KEY):
-        assert by(OTHER, held) is False
-    assert by(OTHER, held) is True
+        assert by(OTHER, lambda: enter(store.lock(KEY, wait=False))) is False
+    assert by(OTHER, lambda: enter(store.lock(KEY, wait=False))) is True
 
 
 @pytest.fixture
-def store(tmp_path):
-    made = Store(tmp_path / "store")
-    made.prepare()
-    made.put(KEY, WHEEL, record={"a": "b"}, report={})
-    return made
+def store(store):
+    store.put(KEY, WHEEL, record={"a": "b"}, report={})
+    return store
 
 
-def entry(store):
-    return store.root / "wheels" / KEY
+def writing(text):
+    return lambda path: path.write_text(text, encoding="utf-8")
 
 
-def replaced_by(make):
-    def spoil(store):
-        shutil.rmtree(entry(store))
-        make(entry(store))
-
-    return spoil
+def linked(target):
+    return lambda path: path.symlink_to(target)
 
 
-def with_entry(text):
-    return lambda store: (entry(store) / "entry.json").write_text(text, encoding="utf-8")
-
-
-def with_member(make, name=WHEEL[0]):
-    def spoil(store):
-        (entry(store) / name).unlink()
-        make(entry(store) / name)
-
-    return spoil
-
-
-def named(name):
-    digest = hashlib.sha256(WHEEL[1]).hexdigest()
-    return with_entry(json.dumps({"wheel": name, "sha256": digest, "record": {}, "report": {}}))
+ENTRY = {"wheel": WHEEL[0], "sha256": hashlib.sha256(WHEEL[1]).hexdigest(), "record": {}, "report": {}}
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    ("member", "make"),
     [
-        pytest.param(with_entry("[" * 100_000), id="deep JSON"),
-        pytest.param(with_entry("1"), id="a number"),
-        pytest.param(with_entry("\udcff".encode("utf-8", "surrogatepass").decode("latin-1")), id="no JSON"),
-        pytest.param(with_member(os.mkfifo), id="FIFO for the wheel"),
-        pytest.param(with_member(os.mkfifo, "entry.json"), id="FIFO for the entry"),
-        pytest.param(with_member(os.mkdir), id="folder for the wheel"),
-        pytest.param(with_member(os.mkdir, "entry.json"), id="folder for the entry"),
-        pytest.param(with_member(lambda path: path.symlink_to("/dev/zero")), id="link for the wheel"),
-        pytest.param(replaced_by(lambda path: path.symlink_to("nowhere")), id="dangling link"),
-        pytest.param(replaced_by(lambda path: path.symlink_to("/")), id="link to a folder"),
-        pytest.param(replaced_by(lambda path: path.write_text("x")), id="file for the folder"),
-        pytest.param(replaced_by(os.mkfifo), id="FIFO for the folder"),
-        pytest.param(named("../../../etc/passwd"), id="a wheel elsewhere"),
-        pytest.param(named("/etc/passwd"), id="a wheel at the root"),
-        pytest.param(named(".."), id="a wheel above"),
-        pytest.param(lambda store: entry(store).chmod(0o777), id="anybody may write"),
+        pytest.param("entry.json", writing("[" * 100_000), id="deep JSON"),
+        pytest.param("entry.json", writing("1"), id="a number"),
+        pytest.param("entry.json", writing("\u00ed\u00b3\u00bf"), id="no JSON"),
+        pytest.param(WHEEL[0], os.mkfifo, id="FIFO for the wheel"),
+        pytest.param("entry.json", os.mkfifo, id="FIFO for the entry"),
+        pytest.param(WHEEL[0], os.mkdir, id="folder for the wheel"),
+        pytest.param("entry.json", os.mkdir, id="folder for the entry"),
+        pytest.param(WHEEL[0], linked("/dev/zero"), id="link for the wheel"),
+        pytest.param("", linked("nowhere"), id="dangling link"),
+        pytest.param("", linked("/"), id="link to a folder"),
+        pytest.param("", writing("x"), id="file for the folder"),
+        pytest.param("", os.mkfifo, id="FIFO for the folder"),
+        *(
+            pytest.param("entry.json", writing(json.dumps({**ENTRY, "wheel": name})), id=f"the wheel {name}")
+            for name in ("../../../etc/passwd", "/etc/passwd", "..")
+        ),
     ],
 )
-def test_what_is_in_the_place_of_an_entry_is_damaged_and_heals(store, spoil):
-    spoil(store)
+def test_what_is_in_the_place_of_an_entry_is_damaged_and_heals(store, member, make):
+    path = store.root / "wheels" / KEY / member
+    path.unlink() if member else shutil.rmtree(path)
+    make(path)
     assert isinstance(store.find(KEY), Damaged)
-    assert store.prepare()
-    with store.lock(KEY):
-        store.put(KEY, WHEEL, record={}, report={})
+    put(store)
+    assert isinstance(store.find(KEY), StoredWheel)
+
+
+def test_an_entry_that_anybody_may_change_is_damaged_and_heals(store):
+    (store.root / "wheels" / KEY).chmod(0o777)
+    assert isinstance(store.find(KEY), Damaged)
+    put(store)
     assert isinstance(store.find(KEY), StoredWheel)
 
 

@@ -5,6 +5,7 @@ import pytest
 from builder import toolchain
 from builder.config import Backend
 from builder.errors import NotHereError
+from tests.given.files import program
 
 COMPILER = """#!/bin/sh
 case "$1" in
@@ -17,19 +18,13 @@ esac
 
 
 @pytest.fixture
-def tools(tmp_path):
-    """Return a function that makes a folder with cross compilers; what runs them is the shell."""
-
-    def make(folder="bin", *, libc=None):
-        (tmp_path / "libc.so.6").write_text("of aarch64")
-        (tmp_path / folder).mkdir()
-        for name in ("aarch64-linux-gnu-g++", "aarch64-linux-gnu-gcc"):
-            path = tmp_path / folder / name
-            path.write_text(COMPILER.format(name=name, libc=libc or tmp_path / "libc.so.6"))
-            path.chmod(0o755)
-        return tmp_path / folder
-
-    return make
+def tools(tmp_path, request):
+    """Return a folder with cross compilers, which have a C library or what they are to say; the shell runs them."""
+    (tmp_path / "libc.so.6").write_text("of aarch64")
+    libc = getattr(request, "param", tmp_path / "libc.so.6")
+    for name in ("aarch64-linux-gnu-g++", "aarch64-linux-gnu-gcc"):
+        program(tmp_path / "bin" / name, COMPILER.format(name=name, libc=libc))
+    return tmp_path / "bin"
 
 
 def find(folder, **environ):
@@ -37,18 +32,16 @@ def find(folder, **environ):
 
 
 def test_both_compilers_are_those_of_the_other_system_whatever_names_the_ones_of_this(tools):
-    folder = tools()
-    found = find(folder, CXX="/nowhere/clang++", CC="/nowhere/clang")
-    assert found.cxx.path == folder / "aarch64-linux-gnu-g++"
-    assert found.cc.path == folder / "aarch64-linux-gnu-gcc"
+    found = find(tools, CXX="/nowhere/clang++", CC="/nowhere/clang")
+    assert found.cxx.path == tools / "aarch64-linux-gnu-g++"
+    assert found.cc.path == tools / "aarch64-linux-gnu-gcc"
 
 
 def test_the_identity_has_the_system_and_the_content_of_its_c_library(tools, tmp_path):
-    folder = tools()
-    before = find(folder).identity
+    before = find(tools).identity
     assert before["cxx-version"].endswith("(aarch64-linux-gnu)")
     (tmp_path / "libc.so.6").write_text("of aarch64, newer")
-    assert find(folder).identity["cxx-digest"] != before["cxx-digest"]
+    assert find(tools).identity["cxx-digest"] != before["cxx-digest"]
 
 
 def test_a_missing_compiler_is_named_with_what_installs_it(tmp_path, monkeypatch):
@@ -61,6 +54,7 @@ def test_a_missing_compiler_is_named_with_what_installs_it(tmp_path, monkeypatch
     assert caught.value.help == "apt-get install g++-aarch64-linux-gnu"
 
 
+@pytest.mark.parametrize("tools", ["libc.so.6"], indirect=True)
 def test_a_compiler_without_a_c_library_is_refused(tools):
     with pytest.raises(NotHereError, match="has no C library of aarch64-linux"):
-        find(tools(libc="libc.so.6"))
+        find(tools)

@@ -9,6 +9,7 @@ from builder.errors import NotHereError
 from builder.matrix import quick
 from builder.toolchain import this_machine
 from tests import needs
+from tests.given.files import program
 
 ABSENT = "libcuda-that-is-not-there.so.1"
 DRIVER = """
@@ -22,50 +23,47 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
 """
 
 
-def tool(folder, script):
-    path = folder / "nvidia-smi"
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(0o755)
-    return {"PATH": f"{folder}:/usr/bin:/bin"}
+def told(folder, script):
+    """Return the GPUs where no driver is found, and its tool is a script."""
+    program(folder / "nvidia-smi", f"#!/bin/sh\n{script}\n")
+    return this_machine.cuda_gpus({"PATH": f"{folder}:/usr/bin:/bin"}, driver=ABSENT)
 
 
 @pytest.fixture
-def driver(tmp_path):
+def driver(tmp_path, request):
     compiler = needs.program("gcc")
 
-    def make(result):
-        (tmp_path / "driver.c").write_text(DRIVER)
-        library = tmp_path / "libcuda.so.1"
-        subprocess.run(
-            [compiler, "-shared", "-fPIC", f"-DRESULT={result}", "-o", library, "driver.c"], check=True, cwd=tmp_path
-        )
-        return str(library)
-
-    return make
+    library = tmp_path / "libcuda.so.1"
+    (tmp_path / "driver.c").write_text(DRIVER)
+    command = [compiler, "-shared", "-fPIC", f"-DRESULT={request.param}", "-o", library, "driver.c"]
+    subprocess.run(command, check=True, cwd=tmp_path)
+    return str(library)
 
 
 @pytest.mark.cmake
+@pytest.mark.parametrize("driver", [0], indirect=True)
 def test_the_driver_names_each_capability_once(driver):
-    assert this_machine.cuda_gpus({}, driver=driver(0)) == ("8.9", "12.0")
+    assert this_machine.cuda_gpus({}, driver=driver) == ("8.9", "12.0")
 
 
 @pytest.mark.cmake
+@pytest.mark.parametrize("driver", [100], indirect=True)
 def test_a_driver_without_a_gpu_is_none(driver, tmp_path):
-    assert this_machine.cuda_gpus({"PATH": str(tmp_path)}, driver=driver(100)) == ()
+    assert this_machine.cuda_gpus({"PATH": str(tmp_path)}, driver=driver) == ()
 
 
 def test_where_the_loader_knows_no_driver_its_tool_is_asked(tmp_path):
-    assert this_machine.cuda_gpus(tool(tmp_path, 'echo "9.0"; echo "9.0"; echo "8.6"'), driver=ABSENT) == ("9.0", "8.6")
+    assert told(tmp_path, 'echo "9.0"; echo "9.0"; echo "8.6"') == ("9.0", "8.6")
 
 
 @pytest.mark.parametrize("script", ["exit 9", "echo 'No devices were found'", "echo '[N/A]'"])
 def test_a_tool_that_finds_nothing_gives_nothing(tmp_path, script):
-    assert this_machine.cuda_gpus(tool(tmp_path, script), driver=ABSENT) == ()
+    assert told(tmp_path, script) == ()
 
 
 def test_a_driver_that_hangs_is_as_good_as_none(tmp_path, monkeypatch):
     monkeypatch.setattr(this_machine, "_PATIENCE", 0.2)
-    assert this_machine.cuda_gpus(tool(tmp_path, "exec sleep 60"), driver=ABSENT) == ()
+    assert told(tmp_path, "exec sleep 60") == ()
 
 
 @pytest.mark.parametrize(
