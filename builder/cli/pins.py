@@ -89,10 +89,10 @@ def update(*, file: Path, parts: tuple[str, ...], dry_run: bool) -> None:
 
 
 def _tell(pins: pinning.Pins, resolution: resolve.Resolution) -> None:
-    target, part = resolution.target, pins.parts[resolution.target.part]
-    has = "keeps its pins" if part.files(target.system, target.python) is not None else "stays without pins"
+    part, system, python = pins.parts[resolution.part], resolution.system, resolution.python
+    has = "keeps its pins" if part.files(system, python) is not None else "stays without pins"
     reason = (resolution.error or "").splitlines()[-1]
-    label = " ".join((part.name, part.version or "", *part.compute, target.system, target.python))
+    label = " ".join((part.name, part.version or "", *part.compute, system, python))
     terminal.err(f"{label} {has}: {reason}")
 
 

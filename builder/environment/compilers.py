@@ -6,7 +6,7 @@ machine but its kernel and `/bin/sh` decides what it writes. The scripts name no
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -31,6 +31,7 @@ _NEVER = re.compile(
     r"|.*/(?:gconv|audit|gprofng|plugin|bfd-plugins)/"
 )
 """Files that no build uses, a third of the bytes: the sanitizers, profilers, documentation."""
+_FILE_NAME = str.maketrans("+/", "-_", "=")
 _NAMES = {"CXX": "g++", "CC": "gcc"}
 _BINUTILS = ("ar", "as", "ld", "nm", "objcopy", "objdump", "ranlib", "strip")
 _REMEDY = f"{MIRROR} names a mirror of Debian, or a folder with its 'pool'; HTTPS_PROXY a proxy"
@@ -66,9 +67,6 @@ class PinnedCompilers:
     def triple(self) -> str:
         """The first part of the names of their programs."""
         return str(built_systems()[self.target].triple)
-
-
-_FILE_NAME = str.maketrans("+/", "-_", "=")
 
 
 @cache
@@ -180,7 +178,7 @@ def arrange(root: Path, wanted: PinnedCompilers) -> None:
     Raises:
         OSError: a file cannot be written.
     """
-    for path in sorted(_programs(root)):
+    for path in sorted(path for path in root.rglob("*") if _is_program(path, root)):
         real = path.with_name(f"{path.name}.bin")
         path.rename(real)
         path.write_text(_script(real.relative_to(root), path.name, wanted), encoding="utf-8")
@@ -198,13 +196,11 @@ def arrange(root: Path, wanted: PinnedCompilers) -> None:
         alias.symlink_to(f"{alias.name}-{wanted.version}")
 
 
-def _programs(root: Path) -> Iterator[Path]:
-    for path in root.rglob("*"):
-        if _PROGRAMS.fullmatch(path.relative_to(root).as_posix()) is None or path.is_symlink() or not path.is_file():
-            continue
-        with path.open("rb") as file:
-            if file.read(len(_ELF)) == _ELF and path.stat().st_mode & 0o100 and ".so" not in path.name:
-                yield path
+def _is_program(path: Path, root: Path) -> bool:
+    if _PROGRAMS.fullmatch(path.relative_to(root).as_posix()) is None or path.is_symlink() or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_ELF)) == _ELF and path.stat().st_mode & 0o100 != 0 and ".so" not in path.name
 
 
 def _script(real: Path, name: str, wanted: PinnedCompilers) -> str:

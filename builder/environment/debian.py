@@ -68,8 +68,6 @@ def _of_apt(environ: Mapping[str, str]) -> list[str]:
 def unpack(package: Path, root: Path, *, wanted: Callable[[str], bool]) -> None:
     """Add the files of a package whose path below the root, such as `usr/bin/gcc`, is `wanted`.
 
-    Links with an absolute target are made relative, so that the root may be anywhere.
-
     Raises:
         ToolError: it is no package, or has something that a compiler has not.
         OSError: a file cannot be read or written.
@@ -115,19 +113,16 @@ def _add(archive: tarfile.TarFile, member: tarfile.TarInfo, path: str, root: Pat
         return
     target.parent.mkdir(parents=True, exist_ok=True)
     if member.issym():
-        target.symlink_to(_relative(member.linkname, path, package))
+        # A link with an absolute target is made relative, so that the root may be anywhere.
+        folder, link = posixpath.dirname(path), member.linkname
+        whole = link if link.startswith("/") else posixpath.join("/", folder, link)
+        target.symlink_to(posixpath.relpath(_below(whole, package), folder))
     elif member.isfile() and (content := archive.extractfile(member)) is not None:
         with content, target.open("xb") as file:
             shutil.copyfileobj(content, file)
         target.chmod(0o755 if member.mode & 0o100 else 0o644)
     else:
         raise _damaged(package, f"'{path}' is no file, folder or symbolic link")
-
-
-def _relative(link: str, path: str, package: Path) -> str:
-    """Return the target of a link from the folder that the link is in."""
-    whole = link if link.startswith("/") else posixpath.join("/", posixpath.dirname(path), link)
-    return posixpath.relpath(_below(whole, package), posixpath.dirname(path))
 
 
 def _damaged(package: Path, why: str) -> ToolError:

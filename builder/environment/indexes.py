@@ -4,7 +4,7 @@ import configparser
 import os
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -115,26 +115,20 @@ def _pip_settings(environ: Mapping[str, str], files: Sequence[Path]) -> dict[str
     """Return pip's settings for installing: files, then `PIP_…` variables, the later over the earlier."""
     settings: dict[str, str] = {}
     for file in files:
-        for section in ("global", "install"):
-            settings |= dict(_section(file, section))
+        parser = configparser.RawConfigParser()
+        try:
+            parser.read(file, encoding="utf-8")
+        except (configparser.Error, UnicodeDecodeError) as error:
+            reason = str(error).splitlines()[0]
+            raise ToolError(f"cannot read pip's settings in '{file}': {reason}", help="correct the file") from error
+        except OSError:
+            continue  # pip too passes over a file that it may not read
+        for section in filter(parser.has_section, ("global", "install")):
+            settings |= {_key(key): value for key, value in parser.items(section)}
     for name, value in environ.items():
         if name.startswith("PIP_") and value:
             settings[_key(name.removeprefix("PIP_"))] = value
     return settings
-
-
-def _section(file: Path, section: str) -> Iterator[tuple[str, str]]:
-    parser = configparser.RawConfigParser()
-    try:
-        parser.read(file, encoding="utf-8")
-    except (configparser.Error, UnicodeDecodeError) as error:
-        reason = str(error).splitlines()[0]
-        raise ToolError(f"cannot read pip's settings in '{file}': {reason}", help="correct the file") from error
-    except OSError:
-        return  # pip too passes over a file that it may not read
-    if parser.has_section(section):
-        for key, value in parser.items(section):
-            yield _key(key), value
 
 
 def _key(name: str) -> str:

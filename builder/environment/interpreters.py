@@ -49,24 +49,17 @@ def running() -> Interpreter | None:
     return Interpreter(path=Path(sys.executable), tag=f"cp{sys.version_info.major}{sys.version_info.minor}")
 
 
-def named(python: Path) -> Interpreter | None:
-    """Return the Python that a user names; None for a kind of Python that no wheels are pinned for.
-
-    Raises:
-        ToolError: it does not run.
-    """
-    # Its own path: the one that was named may be relative, or a name on PATH.
-    tag, _, path = ask_python(python, "-I", "-c", _QUESTION).strip("\n").partition("\n")
-    return Interpreter(path=Path(path), tag=tag) if tag else None
-
-
 def at_hand(preferred: Path | None) -> Interpreter | None:
-    """Return the Python that a user names, or else the running one, whatever is pinned for it.
+    """Return the Python that a user names, or else the running one; None for a kind that no wheels are pinned for.
 
     Raises:
         ToolError: the one that is named does not run.
     """
-    return running() if preferred is None else named(preferred)
+    if preferred is None:
+        return running()
+    # Its own path: the one that was named may be relative, or a name on PATH.
+    tag, _, path = ask_python(preferred, "-I", "-c", _QUESTION).strip("\n").partition("\n")
+    return Interpreter(path=Path(path), tag=tag) if tag else None
 
 
 def interpreter_for(
@@ -94,7 +87,7 @@ def interpreter_for(
                 f"no wheels are pinned for {requirement} with Python {dotted(only)}, the one that this cell is for"
             )
         pinned = (only,)
-    for each in (None if preferred is None else named(preferred), running()):
+    for each in (at_hand(preferred), running()):
         if each is not None and each.tag in pinned:
             return each
     if not pinned:

@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -15,6 +15,7 @@ from builder.wording import quoted
 FOLDER = "BUILDER_KERNELS"
 """Variable with a folder that has the kernels, in place of the hub."""
 _TYPE = "kernel"
+_AGAIN = "fetch the kernel again"
 _PURPOSE = "fetching kernels from the hub"
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
 _REVISION = re.compile(r"[\w+-][\w.+-]*(?:/[\w+-][\w.+-]*)*", re.ASCII)
@@ -48,7 +49,7 @@ class CacheFolder:
         except OSError:
             raise self._absent(wanted.repo_id, name, what=named(wanted)) from None
         if _COMMIT.fullmatch(said) is None:
-            raise NotHereError(f"'{repository / 'refs' / name}' does not name a commit", help="fetch the kernel again")
+            raise NotHereError(f"'{repository / 'refs' / name}' does not name a commit", help=_AGAIN)
         return said
 
     def fetch(self, repo_id: str, commit: str, target: Path) -> None:
@@ -62,11 +63,17 @@ class CacheFolder:
         snapshot = repository / "snapshots" / commit
         if not snapshot.is_dir():
             raise self._absent(repo_id, commit, what=f"commit {commit} of {quoted(repo_id)}")
+        within = repository.resolve()
         try:
-            for path in _files(snapshot, within=repository.resolve()):
-                place = target / path.relative_to(snapshot)
-                place.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(path, place)
+            for path in sorted(snapshot.rglob("*")):
+                if not path.resolve().is_relative_to(within):
+                    raise ToolError(f"'{path}' is a link that leads out of '{within}'", help=_AGAIN)
+                if path.is_symlink() and path.is_dir():
+                    raise ToolError(f"'{path}' is a link to a folder", help=_AGAIN)
+                if not path.is_dir():
+                    place = target / path.relative_to(snapshot)
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(path, place)
         except OSError as error:
             raise ToolError(f"cannot copy '{snapshot}': {error.strerror}", help="is the copy of it whole?") from error
 
@@ -79,17 +86,6 @@ class CacheFolder:
             help="fetch it where the hub can be reached, and bring the folder: "
             f"hf download {repo_id} --repo-type {_TYPE} --revision {revision} --cache-dir FOLDER",
         )
-
-
-def _files(snapshot: Path, *, within: Path) -> Iterator[Path]:
-    """Yield the files of a snapshot; a link may lead to a blob of the same repository, and nowhere else."""
-    for path in sorted(snapshot.rglob("*")):
-        if not path.resolve().is_relative_to(within):
-            raise ToolError(f"'{path}' is a link that leads out of '{within}'", help="fetch the kernel again")
-        if path.is_symlink() and path.is_dir():
-            raise ToolError(f"'{path}' is a link to a folder", help="fetch the kernel again")
-        if not path.is_dir():
-            yield path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,19 +37,12 @@ class UnresolvedError(ToolError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PinTarget:
-    """A part for one system and Python, which uv resolves at once."""
+class Resolution:
+    """A part for one system and Python, which uv resolves at once; its new wheels, or the reason to keep the old."""
 
     part: int
     system: str
     python: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resolution:
-    """The wheels that uv found for a target, or the reason to keep the old ones."""
-
-    target: PinTarget
     wheels: tuple[PinnedWheel, ...] = ()
     error: str | None = None
 
@@ -64,29 +57,29 @@ class HashCheck:
     """Pins that could not be checked, with the reason."""
 
 
-def targets(pins: Pins, *, parts: frozenset[str] = frozenset()) -> Iterator[PinTarget]:
-    """Yield each target; if parts are named, only theirs."""
+def targets(pins: Pins, *, parts: frozenset[str] = frozenset()) -> Iterator[Resolution]:
+    """Yield what is to be resolved; if parts are named, only theirs."""
     for number, part in enumerate(pins.parts):
         if part.requires and (not parts or part.name in parts):
             for system, pythons in part.wheels.items():
                 anywhere = pin_file.ANY in pythons
                 for python in (pin_file.ANY,) if anywhere else pins.pythons:
-                    yield PinTarget(part=number, system=system, python=python)
+                    yield Resolution(part=number, system=system, python=python)
 
 
-def resolve_all(pins: Pins, todo: tuple[PinTarget, ...], *, env: Mapping[str, str]) -> tuple[Resolution, ...]:
-    """Resolve every target, several at once; where an index cannot be reached, only its targets fail."""
+def resolve_all(pins: Pins, todo: tuple[Resolution, ...], *, env: Mapping[str, str]) -> tuple[Resolution, ...]:
+    """Resolve all that is to be resolved, several at once; an index out of reach fails only what is asked of it."""
 
-    def one(target: PinTarget) -> Resolution:
+    def one(target: Resolution) -> Resolution:
         part = pins.parts[target.part]
         python = pins.pythons[0] if target.python == pin_file.ANY else target.python
         options = ("--python-version", dotted(python), "--python-platform", built_systems()[target.system].uv)
         try:
             wheels = tuple(_wheels(_locked(part.requires, *options, index=part.index, env=env), part.index))
         except UnresolvedError as error:
-            return Resolution(target=target, error=error.message)
+            return replace(target, error=error.message)
         kept = tuple(wheel for wheel in wheels if not part.only or wheel.name in part.only)
-        return Resolution(target=target, wheels=kept)
+        return replace(target, wheels=kept)
 
     with ThreadPoolExecutor(max_workers=4) as pool:
         return tuple(pool.map(one, todo))
@@ -205,15 +198,13 @@ def _published(
 
 
 def updated(pins: Pins, resolutions: tuple[Resolution, ...]) -> Pins:
-    """Return the pins with each target that was resolved replaced, and unused wheels gone."""
+    """Return the pins with what was resolved replaced, and unused wheels gone."""
     wheels = dict(pins.wheels)
     tables = [{system: dict(table) for system, table in part.wheels.items()} for part in pins.parts]
-    for resolution in resolutions:
-        if resolution.error is None:
-            target = resolution.target
-            wheels |= {wheel.file: wheel for wheel in resolution.wheels}
-            files = sorted(wheel.file for wheel in resolution.wheels)
-            tables[target.part][target.system][target.python] = tuple(files)
+    for each in resolutions:
+        if each.error is None:
+            wheels |= {wheel.file: wheel for wheel in each.wheels}
+            tables[each.part][each.system][each.python] = tuple(sorted(wheel.file for wheel in each.wheels))
     parts = tuple(replace(part, wheels=table) for part, table in zip(pins.parts, tables, strict=True))
     used = {file for part in parts for table in part.wheels.values() for files in table.values() for file in files}
     kept = {file: wheel for file, wheel in wheels.items() if file in used}

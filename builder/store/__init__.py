@@ -35,8 +35,8 @@ _SURELY_DEAD = 3600.0
 _LARGEST = 64 << 20
 """Bytes that a JSON file of a store may have."""
 _SETTLED_NS = 2_000_000_000
-_UNREADABLE = (OSError, ValueError, KeyError, TypeError, RecursionError)
-"""What reading a file raises, in whose place there may be anything."""
+_TURN = 0.05
+"""Seconds between two looks at a lock."""
 
 Measure = Literal["peak", "seconds"]
 """The bytes of memory that the largest compiler took; the seconds to compile and finish."""
@@ -148,7 +148,7 @@ class Store:
         except FileNotFoundError:
             # Removed in between, or not whole.
             return Damaged(key=key, why="it is not whole") if os.path.lexists(folder) else None
-        except _UNREADABLE as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             return Damaged(key=key, why=str(error))
 
     def put(
@@ -232,7 +232,13 @@ class Store:
         """
         descriptor = locks.open_lock(self.root / "locks" / name)
         try:
-            yield locks.take(descriptor, wait=wait, give_up=give_up)
+            held = lock(descriptor, wait=wait and give_up is None)
+            while not held and wait and give_up is not None:
+                if give_up():
+                    raise locks.StoppedError("stopped while another process held a lock")
+                time.sleep(_TURN)
+                held = lock(descriptor, wait=False)
+            yield held
         finally:
             os.close(descriptor)
 
@@ -291,7 +297,7 @@ class Store:
         path = self.root / "last" / f"{kernel}-{variant}.json"
         try:
             found = _json(path)["record"]
-        except _UNREADABLE:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
         return found if isinstance(found, dict) else None
 
@@ -326,7 +332,7 @@ class Store:
                 return None
             found = _json(path)
             value, digest = found["value"], found["sha256"]
-        except _UNREADABLE:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
         return value if isinstance(value, dict) and digest == _digest_of(value) else None
 

@@ -5,8 +5,7 @@ import errno
 import os
 import shutil
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from builder.errors import BuilderError
@@ -15,8 +14,6 @@ from builder.make.ninja_log import File
 
 READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 """The errors of a store that this user may not write."""
-_TURN = 0.05
-"""Seconds between two looks at a lock."""
 _LOCK = ".lock"
 """The end of the name of a private directory's lock."""
 
@@ -41,21 +38,6 @@ def open_lock(path: Path) -> int:
         with contextlib.suppress(OSError):
             os.fchmod(descriptor, 0o666)  # whatever the umask: a lock says nothing, and others must wait for it, too
     return descriptor
-
-
-def take(descriptor: int, *, wait: bool, give_up: Callable[[], bool] | None) -> bool:
-    """Hold an open lock alone; return whether it is held, which it always is where this process waits.
-
-    Raises:
-        StoppedError: it gave up waiting.
-    """
-    if not wait or give_up is None:
-        return lock(descriptor, wait=wait)
-    while not lock(descriptor, wait=False):
-        if give_up():
-            raise StoppedError("stopped while another process held a lock")
-        time.sleep(_TURN)
-    return True
 
 
 @contextlib.contextmanager

@@ -32,7 +32,12 @@ def find_cuda(search: Search, *, toolkit: str | None, root: Path | None) -> Tool
         NotHereError: there is none, or it is of another release than `toolkit`.
         ToolError: it does not say its version.
     """
-    nvcc = _nvcc(search, root)
+    homes = [root, *(Path(search.environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if search.environ.get(name))]
+    nvcc = next((home / "bin/nvcc" for home in homes if home is not None and (home / "bin/nvcc").is_file()), None)
+    if nvcc is None:
+        found = search.which("nvcc")
+        others = (None if found is None else _real_nvcc(search, found), _SYSTEM_CUDA / "bin/nvcc")
+        nvcc = next((path for path in others if path is not None and path.is_file()), None)
     if nvcc is None:
         raise NotHereError(
             "no CUDA toolkit: looked at CUDA_HOME, CUDA_PATH, nvcc on PATH and /usr/local/cuda",
@@ -45,16 +50,6 @@ def find_cuda(search: Search, *, toolkit: str | None, root: Path | None) -> Tool
     require_release("the CUDA toolkit", base, found=match[1], toolkit=toolkit, remedy="set CUDA_HOME to CUDA")
     parts = [nvcc, *(base / name for name in _CUDA_PARTS), *_parts_behind(search, nvcc)]
     return Tool(path=nvcc, version=match[2], digest=search.digest_all(part for part in parts if part.is_file()))
-
-
-def _nvcc(search: Search, root: Path | None) -> Path | None:
-    homes = [root, *(Path(search.environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if search.environ.get(name))]
-    for home in homes:
-        if home is not None and (home / "bin/nvcc").is_file():
-            return home / "bin/nvcc"
-    found = search.which("nvcc")
-    candidates = [None if found is None else _real_nvcc(search, found), _SYSTEM_CUDA / "bin/nvcc"]
-    return next((nvcc for nvcc in candidates if nvcc is not None and nvcc.is_file()), None)
 
 
 def _real_nvcc(search: Search, nvcc: Path) -> Path | None:

@@ -1,5 +1,6 @@
 """This machine: its GPUs, the frameworks of its Python, ccache, and whether nvcc takes its C++ compiler."""
 
+import contextlib
 import json
 import re
 import sys
@@ -91,19 +92,15 @@ def _ask(command: list[str], environ: Mapping[str, str]) -> str | None:
 
 def rocm_gpus(nodes: Path = _NODES) -> tuple[str, ...]:
     """Return the architectures of the AMD GPUs that Linux knows of; this needs no tool of ROCm."""
-    found = [_gfx(node / "properties") for node in sorted(nodes.glob("*"))]
-    return tuple(dict.fromkeys(filter(None, found)))
-
-
-def _gfx(properties: Path) -> str | None:
-    """Return the name of a node's architecture, `gfx90a` of 90010; None for a processor."""
-    try:
-        lines = properties.read_text(encoding="ascii").splitlines()
-    except (OSError, UnicodeDecodeError):
-        return None
-    text = next((line.removeprefix(_VERSION) for line in lines if line.startswith(_VERSION)), "0")
-    number = int(text) if text.isdigit() else 0
-    return f"gfx{number // 10000}{number // 100 % 100:x}{number % 100:x}" if number else None
+    found = []
+    for properties in sorted(nodes.glob("*/properties")):
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            lines = properties.read_text(encoding="ascii").splitlines()
+            text = next((line.removeprefix(_VERSION) for line in lines if line.startswith(_VERSION)), "0")
+            number = int(text) if text.isdigit() else 0  # 90010 is gfx90a; a processor has 0
+            if number:
+                found.append(f"gfx{number // 10000}{number // 100 % 100:x}{number % 100:x}")
+    return tuple(dict.fromkeys(found))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -111,19 +111,15 @@ def os_release() -> Mapping[str, str]:
         return {}
 
 
-def distribution_family(of: Mapping[str, str]) -> str | None:
-    """Return the family of distributions of a system; None if it is unknown."""
-    names = [of.get("ID", ""), *of.get("ID_LIKE", "").split()]
-    families: Mapping[str, Mapping[str, Any]] = _table()["family"]
-    return next((known for name in names for known, facts in families.items() if name in facts["ids"]), None)
-
-
 def installing(*tools: str, of: Mapping[str, str] | None = None) -> str:
     """Return the command that installs tools on this system, or on the one that `of` describes.
 
     Where the distribution is unknown, or does not package one of them, the text says so.
     """
-    known = distribution_family(os_release() if of is None else of)
+    system = os_release() if of is None else of
+    names = [system.get("ID", ""), *system.get("ID_LIKE", "").split()]
+    families: Mapping[str, Mapping[str, Any]] = _table()["family"]
+    known = next((family for name in names for family, facts in families.items() if name in facts["ids"]), None)
     packages = [_table()["tool"][tool].get(known) for tool in tools]
     if known is None or None in packages:
         return f"install {' '.join(tools)}" + ("" if known is None else ", which this distribution does not package")
@@ -131,5 +127,5 @@ def installing(*tools: str, of: Mapping[str, str] | None = None) -> str:
     named = [package for package in packages if not package.startswith(_WHOLE_COMMAND)]
     commands = [*dict.fromkeys(whole)]
     if named:
-        commands.append(" ".join((_table()["family"][known]["install"], *dict.fromkeys(named))))
+        commands.append(" ".join((families[known]["install"], *dict.fromkeys(named))))
     return " && ".join(commands)

@@ -296,8 +296,8 @@ def _pinned(
     done = resolve.resolve_all(mine, todo, env=source.env)
     new = resolve.updated(mine, done)
     notes = tuple(
-        f"{mine.parts[each.target.part].about}: no wheels for {each.target.system}, "
-        f"Python {dotted(each.target.python)}: {each.error.splitlines()[-1].strip()}"
+        f"{mine.parts[each.part].about}: no wheels for {each.system}, "
+        f"Python {dotted(each.python)}: {each.error.splitlines()[-1].strip()}"
         for each in done
         if each.error is not None
     )

@@ -34,7 +34,7 @@ def test_what_is_not_found_or_is_a_path_is_left(named, left):
     assert PythonType()(named) == Path(left)
 
 
-@pytest.mark.parametrize("ask", [interpreters.named, this_machine.installed_frameworks])
+@pytest.mark.parametrize("ask", [interpreters.at_hand, this_machine.installed_frameworks])
 def test_a_python_that_is_not_there_is_told_without_the_words_of_a_traceback(ask, tmp_path):
     with pytest.raises(ToolError) as refused:
         ask(tmp_path / "none")

@@ -280,9 +280,9 @@ def test_an_update_replaces_what_was_resolved_and_keeps_the_rest(small):
     assert [(target.part, target.python) for target in targets] == [(0, "any"), (1, "cp311"), (1, "cp312")]
     newer = pins.PinnedWheel(file="ninja-1.1-py3-none-any.whl", name="ninja", version="1.1", sha256="cd" * 32)
     resolutions = (
-        resolve.Resolution(target=targets[0], wheels=(newer,)),
-        resolve.Resolution(target=targets[1], error="unreachable"),
-        resolve.Resolution(target=targets[2], error="unreachable"),
+        replace(targets[0], wheels=(newer,)),
+        replace(targets[1], error="unreachable"),
+        replace(targets[2], error="unreachable"),
     )
     new = resolve.updated(old, resolutions)
     assert set(new.wheels) == {newer.file, "torch-2.13.0+cpu-cp311-cp311-manylinux_2_28_x86_64.whl"}
