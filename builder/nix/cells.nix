@@ -60,6 +60,19 @@ let
       name = recipe;
       wheels = toolWheels set tag recipe;
     };
+
+  # What a cell needs, the Python that builds it, and the wheels that are pinned for both.
+  baseOf =
+    set: cell:
+    let
+      need = pins.need cell;
+      tag = head (environment.pythons set pins need);
+    in
+    {
+      inherit need tag;
+      base = pins.environment need tag;
+    };
+
   /**
     The environment of a cell, with the headers that a kernel needs.
 
@@ -69,11 +82,9 @@ let
   environmentOf =
     set: kernel: cell:
     let
-      need = pins.need cell;
-      tag = head (environment.pythons set pins need);
+      inherit (baseOf set cell) need tag base;
       headerWheels = if kernel == null then [ ] else headers.wheelsOf kernel cell.backend;
       linked = if kernel == null then [ ] else libraries.partsOf kernel cell;
-      base = pins.environment need tag;
       wheels = crossing.runHere set cell tag (
         sort (left: right: left.name < right.name) (
           base ++ headerWheels ++ pins.additional need tag linked base
@@ -112,9 +123,7 @@ let
     }:
     cell:
     let
-      need = pins.need cell;
-      tag = head (environment.pythons set pins need);
-      base = pins.environment need tag;
+      inherit (baseOf set cell) need tag base;
       parts = loadTestPackages.parts root kernel cell;
       loaded = isTested kernel options && !(crossing.crosses set cell);
       wheels = if loaded then pins.additional need tag parts base else [ ];

@@ -113,6 +113,15 @@ let
       system: make system (cells.prepare (packageSet input system))
     );
 
+  # The outputs that every flake has, by a function that makes one for each system.
+  programsOf = each: {
+    apps = each (found: rec {
+      builder = app "${command found.set}/bin/builder";
+      default = builder;
+    });
+    formatter = each (found: formatter found.set);
+  };
+
   /**
     The outputs of a kernel's own flake.
 
@@ -149,12 +158,14 @@ let
         }
       );
       each = make: mapAttrs (_: make) made;
+      wheels = found: folder found.set "${found.kernel.general.name}-wheels" found.released;
     in
-    {
+    programsOf each
+    // {
       packages = each (
         found:
         rec {
-          kernels = folder found.set "${found.kernel.general.name}-wheels" found.released;
+          kernels = wheels found;
           default = kernels;
           redistributable = kernels;
         }
@@ -169,14 +180,9 @@ let
         // (workflow { inherit self path found; }).legacyPackages
       );
       checks = each (found: {
-        kernels = folder found.set "${found.kernel.general.name}-wheels" found.released;
+        kernels = wheels found;
       });
       devShells = each (found: shell.ofCells found.set { command = command found.set; } found.specs);
-      apps = each (found: rec {
-        builder = app "${command found.set}/bin/builder";
-        default = builder;
-      });
-      formatter = each (found: formatter found.set);
     };
 
   /**
@@ -248,14 +254,17 @@ in
         }
       );
       each = make: mapAttrs (_: make) made;
-      released = found: concatMap (kernel: kernel.released) (builtins.attrValues found.kernels);
+      wheels =
+        found:
+        folder found.set "kernels" (concatMap (kernel: kernel.released) (builtins.attrValues found.kernels));
     in
-    {
+    programsOf each
+    // {
       packages = each (
         found:
         mapAttrs (name: kernel: folder found.set "${name}-wheels" kernel.released) found.kernels
         // rec {
-          kernels = folder found.set "kernels" (released found);
+          kernels = wheels found;
           builder = command found.set;
           default = kernels;
         }
@@ -269,14 +278,9 @@ in
       });
       checks = each (found: {
         select = selectCheck found.set selected;
-        kernels = folder found.set "kernels" (released found);
+        kernels = wheels found;
       });
       devShells = each (found: shell.default found.set { command = command found.set; });
-      apps = each (found: rec {
-        builder = app "${command found.set}/bin/builder";
-        default = builder;
-      });
-      formatter = each (found: formatter found.set);
       lib = {
         kernelFlake = kernelFlake inputs.nixpkgs;
         genKernelFlakeOutputs = genKernelFlakeOutputs inputs.nixpkgs;
