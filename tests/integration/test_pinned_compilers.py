@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from builder.environment import compilers, debian
-from builder.environment.compilers import Keeper
-from builder.environment.download import UnreachableError
+from builder.environment.download import Fetching, UnreachableError
 from builder.errors import NotHereError
 from builder.store import Store
 from tests.paths import ROOT
@@ -34,16 +33,14 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def keeper(tmp_path_factory):
-    """Return what has fetched the compilers for both systems."""
+def folders(tmp_path_factory):
+    """Return the folders with the compilers for both systems."""
     store = Store(tmp_path_factory.mktemp("compilers") / "store")
-    found = Keeper(store=store, environ=dict(os.environ), progress=lambda _: None)
+    fetching = Fetching(store=store, environ=dict(os.environ), progress=lambda _: None)
     try:
-        found.folder(HERE)
-        found.folder(CROSS)
+        return {target: compilers.folder(target, fetching) for target in (HERE, CROSS)}
     except (UnreachableError, NotHereError) as error:
         pytest.skip(f"no mirror of Debian: {error}")
-    return found
 
 
 @pytest.fixture
@@ -57,13 +54,13 @@ def without_compilers(tmp_path):
     return str(programs)
 
 
-def test_a_wheel_is_the_same_from_two_stores_without_a_compiler(keeper, without_compilers, tmp_path):
+def test_a_wheel_is_the_same_from_two_stores_without_a_compiler(folders, without_compilers, tmp_path):
     found = {}
     for name in ("one", "two"):
         store = tmp_path / name / "store"
         store.mkdir(parents=True)
         if name == "one":  # the other fetches them
-            shutil.copytree(keeper.store.root / "compilers", store / "compilers", symlinks=True)
+            shutil.copytree(folders[HERE].parent, store / "compilers", symlinks=True)
         command = [
             sys.executable,
             "-m",
@@ -87,7 +84,7 @@ def test_a_wheel_is_the_same_from_two_stores_without_a_compiler(keeper, without_
     assert found["one"]["sha256"] == found["two"]["sha256"]
 
 
-def test_a_library_has_the_bytes_of_debians_own_compiler(keeper, tmp_path):
+def test_a_library_has_the_bytes_of_debians_own_compiler(folders, tmp_path):
     own = shutil.which("g++-12")
     version = "12.2.0-14+deb12u1"
     if (
@@ -95,14 +92,14 @@ def test_a_library_has_the_bytes_of_debians_own_compiler(keeper, tmp_path):
         or version not in subprocess.run([own, "--version"], capture_output=True, text=True, check=True).stdout
     ):
         pytest.skip(f"no g++ {version} to compare with")
-    pinned = keeper.folder(HERE) / "usr/bin/x86_64-linux-gnu-g++-12"
+    pinned = folders[HERE] / "usr/bin/x86_64-linux-gnu-g++-12"
     for number, compiler in enumerate((own, pinned)):
         _compile(compiler, tmp_path, f"{number}.so", path=os.environ["PATH"])
     assert (tmp_path / "0.so").read_bytes() == (tmp_path / "1.so").read_bytes()
 
 
-def test_a_library_for_aarch64_is_the_same_from_two_folders(keeper, tmp_path):
-    first = keeper.folder(CROSS)
+def test_a_library_for_aarch64_is_the_same_from_two_folders(folders, tmp_path):
+    first = folders[CROSS]
     second = Path(shutil.copytree(first, tmp_path / "deep/usr/elsewhere", symlinks=True))
     for number, root in enumerate((first, second)):
         _compile(root / "usr/bin/aarch64-linux-gnu-g++", tmp_path, f"{number}.so")
