@@ -11,8 +11,9 @@ from pathlib import Path
 from builder.author import tests as kernel_tests
 from builder.errors import ToolError
 from builder.kernel import Kernel
-from builder.make import load, variables
+from builder.make import load
 from builder.make.job import Job
+from builder.make.workplace import tool_variables
 from builder.matrix import Cell
 from builder.plan.ask import Ask
 from builder.plan.planner import Planner
@@ -62,7 +63,7 @@ def _tools(job: Job) -> dict[str, str]:
     folders = [job.test_python.parent, job.frontend.parent, *job.path]
     folders += [] if root is None else [root / "bin"]
     folders += [] if toolchain is None or toolchain.ocloc is None else [toolchain.ocloc.parent]
-    environ = dict(job.environ) | ({} if toolchain is None else variables.of_tools(toolchain, cuda_root=root))
+    environ = dict(job.environ) | ({} if toolchain is None else tool_variables(toolchain, cuda_root=root))
     environ["PATH"] = _joined(folders, environ.get("PATH", os.defpath))
     environ["CMAKE_PREFIX_PATH"] = _joined([job.site_packages], environ.get("CMAKE_PREFIX_PATH"))
     if job.environment is not None:

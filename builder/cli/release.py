@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from builder import kernel as kernels
-from builder import lint, terminal
+from builder import lint, sandbox, terminal
 from builder.audit.limited import run_limited
 from builder.cli import building, view
 from builder.cli.arguments import (
@@ -28,8 +28,6 @@ from builder.engine.outcome import CellOutcome
 from builder.errors import AuditError, BuilderError, ConfigError, NothingToDoError, PublishError
 from builder.kernel import Kernel
 from builder.lint.findings import to_text
-from builder.make import sandbox_contents as contents
-from builder.make.reproducible import Rules
 from builder.matrix.selection import Scope
 from builder.plan import choosing, dry_run
 from builder.plan.ask import Ask, KernelBuild
@@ -174,7 +172,7 @@ def _commit(kernel: Kernel, *, allow_dirty: bool) -> bundle.Commit | None:
 
 
 def _require_sandbox(permissions: Permissions) -> None:
-    if not contents.uses_sandbox(Rules()):
+    if sandbox.why_unavailable() is not None:
         permissions.require(("what this machine builds",), {})
 
 

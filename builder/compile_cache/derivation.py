@@ -17,10 +17,10 @@ from builder.compile_cache.session import Session, serve
 from builder.errors import BuilderError
 from builder.make import derivation
 from builder.make.cell import build, compile_part
-from builder.make.derivation import Enclosed
-from builder.make.job import Job, OutOfMemoryError
+from builder.make.job import OutOfMemoryError
 from builder.make.part import SourceFile
 from builder.make.spec import Spec
+from builder.make.workplace import Workplace
 
 
 def main(environ: Mapping[str, str]) -> int:
@@ -39,9 +39,8 @@ def _compile(environ: Mapping[str, str]) -> None:
     try:
         root = written(json_text.read(Path(environ["kernelPath"])))
         place = derivation.enclosed(replace(Spec.from_json(environ["spec"]), kernel=root), environ)
-        with _served(place, Caches(local=Folder(root=out)), environ) as (job, _):
-            wanted, log = SourceFile(source=environ["source"]), Path.cwd() / "log"
-            compile_part(job, wanted, scratch=place.scratch, log=log, listen=terminal.out)
+        with _served(place, Caches(local=Folder(root=out)), environ) as (served, _):
+            compile_part(served, SourceFile(source=environ["source"]))
     except OutOfMemoryError:
         raise
     except BuilderError as error:
@@ -51,11 +50,11 @@ def _compile(environ: Mapping[str, str]) -> None:
 def written(table: Mapping[str, Mapping[str, str]]) -> Path:
     """Write the kernel as far as one of its sources needs it."""
     root = Path.cwd() / "kernel"
-    for path, text in table["texts"].items():
+    for path in (*table["texts"], *table["files"]):
         (root / path).parent.mkdir(parents=True, exist_ok=True)
+    for path, text in table["texts"].items():
         (root / path).write_text(text, encoding="utf-8")
     for path, file in table["files"].items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, root / path)
     return root
 
@@ -65,12 +64,12 @@ def _link(environ: Mapping[str, str]) -> None:
     place = derivation.enclosed(Spec.from_json(environ["spec"]), environ)
     folders = json_text.read(Path(environ["objectsPath"]))
     caches = Caches(local=Folder(root=joined(map(Path, folders))), writable=False)
-    with _served(place, caches, environ) as (job, session):
-        built = build(job, scratch=place.scratch, log=Path.cwd() / "log", listen=terminal.out)
+    with _served(place, caches, environ) as (served, session):
+        built = build(served)
     if session is not None and built.report.files is not None:
         report = replace(built.report, files=session.explain(built.report.files))
         terminal.out(f"{len(report.cached)} of {len(report.objects)} files were compiled before, by themselves")
-    place.write(built, Path(environ["out"]))
+    derivation.write(place.job, built, Path(environ["out"]))
 
 
 def joined(folders: Iterator[Path]) -> Path:
@@ -85,10 +84,11 @@ def joined(folders: Iterator[Path]) -> Path:
 
 
 @contextlib.contextmanager
-def _served(place: Enclosed, caches: Caches, environ: Mapping[str, str]) -> Iterator[tuple[Job, Session | None]]:
-    """Yield the job with ccache, where it can be answered."""
+def _served(place: Workplace, caches: Caches, environ: Mapping[str, str]) -> Iterator[tuple[Workplace, Session | None]]:
+    """Yield the place of a build with ccache, where it can be answered."""
     with serve(caches, scratch=place.scratch) as session:
-        yield place.job if session is None else replace(place.job, ccache=Path(environ["ccache"])), session
+        ccache = None if session is None else Path(environ["ccache"])
+        yield replace(place, job=replace(place.job, ccache=ccache)), session
     caches.close()
     for warning in caches.warnings():
         terminal.out(warning)

@@ -24,6 +24,7 @@ from builder.make.ninja_log import File
 from builder.make.part import Part
 from builder.make.record import BuildRecord, record_of
 from builder.make.report import BuildReport, Built
+from builder.make.workplace import Workplace
 from builder.matrix import Cell
 from builder.plan import dry_run, size_estimate
 from builder.plan.ask import Ask, KernelBuild
@@ -36,11 +37,10 @@ from builder.wheel.archive import Wheel
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _BuildPlace:
-    """The place where a cell is built: its folder, its log and its share of the cores."""
+    """The place where a cell is built, and its share of the cache and of the cores."""
 
     served: ServedJob
-    scratch: Path
-    log: Path
+    work: Workplace
     shares: bool
     """Whether its compilers share the cores with those of other cells."""
 
@@ -184,8 +184,10 @@ class Worker:
                 self.listen(Event(variant=cell.variant, kind="step", text=text))
 
             wheel = Wheel.read(entry.wheel)
-            processes = self.shared.processes
-            tested = load.test(job, wheel, scratch=scratch, listen=listen, processes=processes, early=None)
+            place = Workplace(
+                job=job, scratch=scratch, log=scratch / "log", listen=listen, processes=self.shared.processes
+            )
+            tested = load.test(place, wheel, early=None)
         if self.shared.processes.cancelled:
             raise _stopped(cell, self.ask)
         tested.require(self.planner.rule)
@@ -235,18 +237,10 @@ class Worker:
         scratch = self._scratch(key)
         with self._place(job, scratch, log, alone=alone, cache=cache or self.shared.cache) as place:
             try:
-                built = building.build(
-                    place.served.job,
-                    scratch=place.scratch,
-                    log=place.log,
-                    listen=lambda text: self.listen(Event(variant=cell.variant, kind="line", text=text)),
-                    processes=self.shared.processes,
-                    core=lambda: self.shared.jobserver.spare_core(allowed=place.shares),
-                    notes=self.ask.store,
-                )
+                built = building.build(place.work, core=lambda: self.shared.jobserver.spare_core(allowed=place.shares))
             finally:
                 if not self.ask.options.only:
-                    size_estimate.remember(self.ask.store, self.kernel, cell, place.scratch / building.OUT)
+                    size_estimate.remember(self.ask.store, self.kernel, cell, place.work.scratch / building.OUT)
             built = replace(built, report=place.served.explained(built.report))
         if job.toolchain is not None:
             self._remember_measures(cell, built.report)
@@ -266,15 +260,7 @@ class Worker:
         log = self.ask.store.log(self.kernel.config.general.name, f"{cell.variant}-part{part.number}")
         scratch = self.ask.store.scratch()
         with self._place(job, scratch, log, alone=False, cache=self.shared.cache) as place:
-            report, mine, of = building.compile_part(
-                place.served.job,
-                part,
-                scratch=place.scratch,
-                log=place.log,
-                listen=lambda text: self.listen(Event(variant=cell.variant, kind="line", text=text)),
-                processes=self.shared.processes,
-                notes=self.ask.store,
-            )
+            report, mine, of = building.compile_part(place.work, part)
             report = place.served.explained(report)
         reason = f"part {part}: {mine} of {of} files"
         return CellOutcome(cell=cell, status="compiled", reason=reason, report=report)
@@ -311,8 +297,16 @@ class Worker:
             self.listen(Event(variant=cell.variant, kind="step", text="compiling", expected=expected))
             given = replace(job, cores=jobs, jobserver=self.shared.jobserver.variables if shares else {})
             served = held.enter_context(cache.serve(given, scratch=folder))
+            work = Workplace(
+                job=served.job,
+                scratch=folder,
+                log=log,
+                listen=lambda text: self.listen(Event(variant=cell.variant, kind="line", text=text)),
+                processes=self.shared.processes,
+                notes=ask.store,
+            )
             try:
-                yield _BuildPlace(served=served, scratch=folder, log=log, shares=shares)
+                yield _BuildPlace(served=served, work=work, shares=shares)
             except (CompileError, AuditError, LoadError) as error:
                 if self.shared.processes.cancelled:
                     made = error.files if isinstance(error, CompileError) else ()

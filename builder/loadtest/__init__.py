@@ -4,8 +4,7 @@ An import alone proves nothing: a library built for another torch can be importe
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 from builder.binary.extension import Extension
 from builder.config import Framework
@@ -14,7 +13,7 @@ from builder.loadtest.failures import asks_for_a_device, lacks_a_driver
 from builder.loadtest.outcome import SKIPPED, LoadError, LoadState, LoadTest
 from builder.loadtest.packages import LoadTestPackages
 from builder.loadtest.packages import remedy as remedy_for
-from builder.loadtest.process import Found, LoadedLibrary, LoadProcess, Question, Setup, ask, begun, keep_bytecode
+from builder.loadtest.process import Found, LoadProcess, Question, Setup, ask, begun, keep_bytecode
 from builder.wording import listed
 
 __all__ = [
@@ -34,42 +33,6 @@ __all__ = [
 _KEEP = "'--load-test try' notes it and keeps the wheel"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    setup: Setup
-    ops: str
-    extensions: Mapping[str, str] = field(default_factory=dict)
-    """The op namespaces of extensions, by their names."""
-
-    @property
-    def package(self) -> Path:
-        return self.setup.package
-
-    @property
-    def key(self) -> str:
-        return self.setup.cell.backend.facts.dispatch_key
-
-    @property
-    def plain(self) -> bool:
-        """Whether the library registers nothing."""
-        return self.setup.cell.framework is Framework.CTYPES
-
-    def question(self, *, stand_in: bool = False) -> Question:
-        libraries = [self._library(self.ops, self.setup.cell.framework.generated)]
-        for extension, ops in self.extensions.items():
-            libraries.append(self._library(ops, f"{self.setup.cell.framework.generated}_{extension}"))
-        return Question(libraries=tuple(libraries), key=self.key, stand_in=stand_in)
-
-    def _library(self, ops: str, module: str) -> LoadedLibrary:
-        """Find the library of a namespace; the rest of its name says what it uses of Python."""
-        files = (self.package / f"{ops}.so", *sorted(self.package.glob(f"{ops}.*.so")))
-        file = next((path for path in files if path.is_file()), None)
-        exports: set[str] = set()
-        if file is not None and self.plain:
-            exports = {symbol.name for symbol in Extension.read(file.name, file.read_bytes()).defined}
-        return LoadedLibrary(ops=ops, file=file, module=module, exports=tuple(sorted(exports)))
-
-
 def load(
     setup: Setup, *, ops: str, extensions: Mapping[str, str] | None = None, early: LoadProcess | None = None
 ) -> LoadTest:
@@ -81,8 +44,8 @@ def load(
         extensions: Those of its extensions, by their names.
         early: A process with the same setup that has imported the framework already.
     """
-    asked = _Asked(setup=setup, ops=ops, extensions=extensions or {})
-    return _judge(asked, ask(setup, asked.question(), early=early)).with_packages(asked.setup.packages.names)
+    found = ask(setup, _question(setup, ops, extensions or {}), early=early)
+    return _Import(setup=setup, ops=ops, extensions=extensions or {}, found=found).judged()
 
 
 def check_imports(setup: Setup, *, ops: str, extensions: Mapping[str, str] | None = None) -> LoadTest | None:
@@ -90,165 +53,178 @@ def check_imports(setup: Setup, *, ops: str, extensions: Mapping[str, str] | Non
 
     Only a missing, undeclared module counts: the stand-in for the library may be the cause of anything else.
     """
-    asked = _Asked(setup=setup, ops=ops, extensions=extensions or {})
-    found = ask(setup, asked.question(stand_in=not setup.cell.noarch))
+    found = ask(setup, {**_question(setup, ops, extensions or {}), "stand-in": not setup.cell.noarch})
     if found.failure is None or found.failure["used-stand-in"]:
         return None
-    judged = _judge(asked, found)
-    return judged.with_packages(asked.setup.packages.names) if judged.outcome is LoadState.NOT_IMPORTABLE else None
+    judged = _Import(setup=setup, ops=ops, extensions=extensions or {}, found=found).judged()
+    return judged if judged.outcome is LoadState.NOT_IMPORTABLE else None
 
 
-def _judge(asked: _Asked, found: Found) -> LoadTest:
-    if found.died is not None:
-        return _broken(asked, found, f"the built {asked.package.name} does not load: {found.died}")
-    if found.failure is None:
-        return _judge_ops(asked, found)
-    if found.library is not None and not lacks_a_driver(found.library):
-        return _judge_library(asked, found, found.library)
-    chain = found.failure["chain"]
-    for link in chain:  # the first exception that says enough, or else the last one that was raised
-        if asks_for_a_device(link):
-            reason = f"{link['types'][0]}: {_first(link['text'])}"
-            return LoadTest(outcome=LoadState.IMPORTED, ops=found.ops, reason=_placeless(asked, reason))
-        if link["missing"] is not None:
-            return _judge_missing(asked, found, str(link["missing"]))
-    said = f"{chain[0]['types'][0]}: {_first(chain[0]['text'])}"
-    return _undefined(asked, found, said) or _broken(
-        asked, found, f"the built {asked.package.name} does not load: {said}"
-    )
-
-
-def _broken(asked: _Asked, found: Found, reason: str) -> LoadTest:
-    """Refuse a package with the end of Python's message; packages in which it was raised may be too new."""
-    text = "" if found.failure is None else str(found.failure["text"])
-    packages = failures.raised_in(text, asked.setup.packages.folders)
-    remedy = f"correct what the last line names; {_KEEP}"
-    if packages:
-        remedy = f"it is raised in {listed(packages)}: bound the one that does not fit in 'wheel.requires'; {_KEEP}"
-    details = _details(asked, found)
-    return LoadTest(
-        outcome=LoadState.BROKEN,
-        ops=found.ops,
-        reason=_placeless(asked, reason),
-        details=details,
-        help=remedy if details else None,
-    )
-
-
-def _undefined(asked: _Asked, found: Found, said: str) -> LoadTest | None:
-    """Refuse a package whose library has a symbol that nothing defines, if the message says that."""
-    undefined = failures.explain(said)
-    if undefined is None:
-        return None
-    reason = f"the built {asked.package.name} does not load: {undefined.text}"
-    return LoadTest(outcome=LoadState.BROKEN, ops=found.ops, reason=reason, help=undefined.help)
-
-
-def _judge_library(asked: _Asked, found: Found, said: str) -> LoadTest:
-    """Report the loader's message about the library, which the package's own message may hide."""
-    if lacks_a_driver(said):
-        return LoadTest(outcome=LoadState.IMPORTED, ops=found.ops, reason=_placeless(asked, said))
-    reason = _placeless(asked, f"the built {asked.package.name} does not load: {_first(said)}")
-    return _undefined(asked, found, said) or LoadTest(
-        outcome=LoadState.BROKEN, ops=found.ops, reason=reason, help=_KEEP
-    )
-
-
-def _judge_missing(asked: _Asked, found: Found, missing: str) -> LoadTest:
-    """Tell an undeclared module from a declared one that is not installed here."""
-    packages = asked.setup.packages
-    reason = ""
-    if missing in packages.absent:
-        reason = f"the module '{missing}' is not here: {packages.absent[missing]}"
-    elif packages.unmet:
-        reason = f"the module '{missing}' is not here, nor is a package that may have it: "
-        reason += "; ".join(packages.unmet.values())
-    if reason:
-        return LoadTest(outcome=LoadState.NOT_TESTED, ops=found.ops, reason=reason, module=missing)
-    remedy = remedy_for(missing, package=asked.package, backend=asked.setup.cell.backend)
-    return LoadTest(
-        outcome=LoadState.NOT_IMPORTABLE,
-        ops=found.ops,
-        reason=f"{asked.package.name} cannot be imported: the module '{missing}' is not declared",
-        details=_details(asked, found),
-        help=f"{remedy}; {_KEEP}",
-        module=missing,
-    )
-
-
-def _judge_ops(asked: _Asked, found: Found) -> LoadTest:
-    """Judge a package that was imported by the ops that are there."""
-    if asked.plain:
-        return _judge_functions(asked, found)
-    if not asked.setup.cell.noarch:
-        if found.library is not None and (asked.extensions or not found.ops):
-            return _judge_library(asked, found, found.library)
-        tables = {"torch": asked.ops, **{f"extension.{name}": ops for name, ops in asked.extensions.items()}}
-        for table, own in tables.items():
-            refused = _judge_library_ops(asked, found, table, own)
-            if refused is not None:
-                return refused
-    return LoadTest(outcome=LoadState.LOADED, ops=found.ops)
-
-
-def _judge_library_ops(asked: _Asked, found: Found, table: str, own: str) -> LoadTest | None:
-    """Refuse a library that has no op, or none that can be called; `own` is its namespace."""
-    # A kernel of one library has no others: that of tvm-ffi is its only op.
-    ops = {
-        name: keys
-        for name, keys in found.ops.items()
-        if not asked.extensions or name.startswith((f"{own}::", f"{own}."))
-    }
-    module = asked.package.name
-    if not ops:
-        remedy = f"register the ops with TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) in a file of {table}.src"
-        if asked.setup.cell.python is not None:
-            remedy += ", or define functions in PYBIND11_MODULE(TORCH_EXTENSION_NAME, m)"
-        return LoadTest(
-            outcome=LoadState.BROKEN,
-            ops=found.ops,
-            reason=f"the built {module} imports and registers no op in '{own}'",
-            help=remedy,
+def _question(setup: Setup, ops: str, extensions: Mapping[str, str]) -> Question:
+    """Return what the process is asked of each library: namespace, file, generated module and exported functions."""
+    module, libraries = setup.cell.framework.generated, []
+    for extension, own in {"": ops, **extensions}.items():
+        # The rest of its name says what it uses of Python.
+        files = (setup.package / f"{own}.so", *sorted(setup.package.glob(f"{own}.*.so")))
+        file = next((path for path in files if path.is_file()), None)
+        exports: set[str] = set()
+        if file is not None and setup.cell.framework is Framework.CTYPES:
+            exports = {symbol.name for symbol in Extension.read(file.name, file.read_bytes()).defined}
+        libraries.append(
+            {
+                "ops": own,
+                "file": None if file is None else str(file),
+                "module": f"{module}_{extension}" if extension else module,
+                "exports": sorted(exports),
+            }
         )
-    without = sorted(name for name, keys in ops.items() if not keys)
-    if len(without) < len(ops):
-        return None
-    return LoadTest(
-        outcome=LoadState.BROKEN,
-        ops=found.ops,
-        reason=f"no op of {module} has a kernel for {asked.key}: {', '.join(without)}",
-        help=f"register them with TORCH_LIBRARY_IMPL_EXPAND(TORCH_EXTENSION_NAME, {asked.key}, ops)",
-    )
+    return {"libraries": libraries, "key": setup.cell.backend.facts.dispatch_key, "stand-in": False}
 
 
-def _judge_functions(asked: _Asked, found: Found) -> LoadTest:
-    """Judge a package that was imported by the functions of its plain library."""
-    without = sorted(name for name, keys in found.ops.items() if not keys)
-    if found.ops and not without:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Import:
+    """The import of a package, and what became of it."""
+
+    setup: Setup
+    ops: str
+    extensions: Mapping[str, str]
+    """The op namespaces of extensions, by their names."""
+    found: Found
+
+    def judged(self) -> LoadTest:
+        """Return the outcome, with the packages that the environment has."""
+        return replace(self._outcome(), packages=self.setup.packages.names)
+
+    def _outcome(self) -> LoadTest:
+        found, module = self.found, self.setup.package.name
+        if found.died is not None:
+            return self._broken(f"the built {module} does not load: {found.died}")
+        if found.failure is None:
+            return self._of_functions() if self.setup.cell.framework is Framework.CTYPES else self._of_ops()
+        if found.library is not None and not lacks_a_driver(found.library):
+            return self._of_library(found.library)
+        chain = found.failure["chain"]
+        for link in chain:  # the first exception that says enough, or else the last one that was raised
+            if asks_for_a_device(link):
+                return self._imported(f"{link['types'][0]}: {_first(link['text'])}")
+            if link["missing"] is not None:
+                return self._missing(str(link["missing"]))
+        said = f"{chain[0]['types'][0]}: {_first(chain[0]['text'])}"
+        return self._undefined(said) or self._raised(f"the built {module} does not load: {said}")
+
+    def _broken(self, reason: str, help: str | None = None, details: str = "") -> LoadTest:
+        return LoadTest(
+            outcome=LoadState.BROKEN, ops=self.found.ops, reason=self._placeless(reason), details=details, help=help
+        )
+
+    def _imported(self, reason: str) -> LoadTest:
+        return LoadTest(outcome=LoadState.IMPORTED, ops=self.found.ops, reason=self._placeless(reason))
+
+    def _raised(self, reason: str) -> LoadTest:
+        """Refuse a package with the end of Python's message; packages in which it was raised may be too new."""
+        text = "" if self.found.failure is None else str(self.found.failure["text"])
+        packages = failures.raised_in(text, self.setup.packages.folders)
+        remedy = f"correct what the last line names; {_KEEP}"
+        if packages:
+            remedy = f"it is raised in {listed(packages)}: bound the one that does not fit in 'wheel.requires'; {_KEEP}"
+        details = self._details()
+        return self._broken(reason, remedy if details else None, details)
+
+    def _undefined(self, said: str) -> LoadTest | None:
+        """Refuse a package whose library has a symbol that nothing defines, if the message says that."""
+        undefined = failures.explain(said)
+        if undefined is None:
+            return None
+        missing, remedy = undefined
+        return self._broken(f"the built {self.setup.package.name} does not load: {missing}", remedy)
+
+    def _of_library(self, said: str) -> LoadTest:
+        """Report the loader's message about the library, which the package's own message may hide."""
+        if lacks_a_driver(said):
+            return self._imported(said)
+        reason = f"the built {self.setup.package.name} does not load: {_first(said)}"
+        return self._undefined(said) or self._broken(reason, _KEEP)
+
+    def _missing(self, module: str) -> LoadTest:
+        """Tell an undeclared module from a declared one that is not installed here."""
+        packages, ops = self.setup.packages, self.found.ops
+        reason = ""
+        if module in packages.absent:
+            reason = f"the module '{module}' is not here: {packages.absent[module]}"
+        elif packages.unmet:
+            reason = f"the module '{module}' is not here, nor is a package that may have it: "
+            reason += "; ".join(packages.unmet.values())
+        if reason:
+            return LoadTest(outcome=LoadState.NOT_TESTED, ops=ops, reason=reason, module=module)
+        remedy = remedy_for(module, package=self.setup.package, backend=self.setup.cell.backend)
+        return LoadTest(
+            outcome=LoadState.NOT_IMPORTABLE,
+            ops=ops,
+            reason=f"{self.setup.package.name} cannot be imported: the module '{module}' is not declared",
+            details=self._details(),
+            help=f"{remedy}; {_KEEP}",
+            module=module,
+        )
+
+    def _of_ops(self) -> LoadTest:
+        """Judge a package that was imported by the ops that are there, for each of its libraries."""
+        found = self.found
+        if not self.setup.cell.noarch:
+            if found.library is not None and (self.extensions or not found.ops):
+                return self._of_library(found.library)
+            tables = {"torch": self.ops, **{f"extension.{name}": ops for name, ops in self.extensions.items()}}
+            for table, own in tables.items():
+                refused = self._without_ops(table, own)
+                if refused is not None:
+                    return refused
         return LoadTest(outcome=LoadState.LOADED, ops=found.ops)
-    if found.library is not None:
-        return _judge_library(asked, found, found.library)
-    lacks = f"does not have {', '.join(without)}" if without else "exports no function"
-    return LoadTest(
-        outcome=LoadState.BROKEN,
-        ops=found.ops,
-        reason=f"the library of {asked.package.name} is loaded and {lacks}",
-        help="name the functions that it has in 'exports' of [ctypes]",
-    )
 
+    def _without_ops(self, table: str, own: str) -> LoadTest | None:
+        """Refuse a library that has no op, or none that can be called; `own` is its namespace."""
+        # A kernel of one library has no others: that of tvm-ffi is its only op.
+        ops = {
+            name: keys
+            for name, keys in self.found.ops.items()
+            if not self.extensions or name.startswith((f"{own}::", f"{own}."))
+        }
+        module, key = self.setup.package.name, self.setup.cell.backend.facts.dispatch_key
+        if not ops:
+            remedy = f"register the ops with TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) in a file of {table}.src"
+            if self.setup.cell.python is not None:
+                remedy += ", or define functions in PYBIND11_MODULE(TORCH_EXTENSION_NAME, m)"
+            return self._broken(f"the built {module} imports and registers no op in '{own}'", remedy)
+        if any(ops.values()):
+            return None
+        return self._broken(
+            f"no op of {module} has a kernel for {key}: {', '.join(sorted(ops))}",
+            f"register them with TORCH_LIBRARY_IMPL_EXPAND(TORCH_EXTENSION_NAME, {key}, ops)",
+        )
 
-def _placeless(asked: _Asked, text: str) -> str:
-    """Leave the folders of the test out of a text: they differ from one machine to the next."""
-    for folder in (asked.package.parent, *asked.setup.packages.folders):
-        text = text.replace(f"{folder}/", "")
-    return text
+    def _of_functions(self) -> LoadTest:
+        """Judge a package that was imported by the functions of its plain library."""
+        found = self.found
+        without = sorted(name for name, keys in found.ops.items() if not keys)
+        if found.ops and not without:
+            return LoadTest(outcome=LoadState.LOADED, ops=found.ops)
+        if found.library is not None:
+            return self._of_library(found.library)
+        lacks = f"does not have {', '.join(without)}" if without else "exports no function"
+        return self._broken(
+            f"the library of {self.setup.package.name} is loaded and {lacks}",
+            "name the functions that it has in 'exports' of [ctypes]",
+        )
+
+    def _placeless(self, text: str) -> str:
+        """Leave the folders of the test out of a text: they differ from one machine to the next."""
+        for folder in (self.setup.package.parent, *self.setup.packages.folders):
+            text = text.replace(f"{folder}/", "")
+        return text
+
+    def _details(self) -> str:
+        """Return the end of what Python said of a failure, indented."""
+        text = "" if self.found.failure is None else self._placeless(self.found.failure["text"])
+        return "\n".join(f"    {line}" for line in text.rstrip().splitlines()[-15:])
 
 
 def _first(text: str) -> str:
     return (text.strip().splitlines() or [""])[0]
-
-
-def _details(asked: _Asked, found: Found) -> str:
-    """Return the end of what Python said of a failure, indented."""
-    text = "" if found.failure is None else _placeless(asked, found.failure["text"])
-    return "\n".join(f"    {line}" for line in text.rstrip().splitlines()[-15:])

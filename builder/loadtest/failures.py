@@ -6,7 +6,6 @@ The facts are those of devices.toml and symbols.toml.
 import re
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -43,11 +42,8 @@ def asks_for_a_device(link: Mapping[str, Any]) -> bool:
         and row.get("says", "") in link["text"]
         for row in _facts(_DEVICES)["absent"]
     )
-    return known or (_is_of_the_loader(link) and lacks_a_driver(link["text"]))
-
-
-def _is_of_the_loader(link: Mapping[str, Any]) -> bool:
-    return "ImportError" in link["types"] or "OSError" in link["types"]
+    of_loader = "ImportError" in link["types"] or "OSError" in link["types"]
+    return known or (of_loader and lacks_a_driver(link["text"]))
 
 
 def lacks_a_driver(said: str) -> bool:
@@ -57,15 +53,7 @@ def lacks_a_driver(said: str) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Undefined:
-    """A symbol that nothing defines, in the words of the sources."""
-
-    text: str
-    help: str
-
-
-def explain(said: str) -> Undefined | None:
+def explain(said: str) -> tuple[str, str] | None:
     """Return what is missing and what to do, if the loader's message names a missing function or variable."""
     match = _UNDEFINED.search(said)
     if match is None:
@@ -79,7 +67,9 @@ def explain(said: str) -> Undefined | None:
         remedy = _facts(_SYMBOLS)["remedy"][facts["remedy"]].format(symbol=symbol)
     else:
         missing, remedy = "nothing defines it", _OF_SOURCES
-    return Undefined(text=f"undefined symbol '{_readable(symbol)}': {missing}", help=remedy)
+    demangle = shutil.which("c++filt")
+    readable = symbol if demangle is None else ask([demangle, symbol]).stdout.strip() or symbol
+    return f"undefined symbol '{readable}': {missing}", remedy
 
 
 def owner(symbol: str) -> str | None:
@@ -91,14 +81,6 @@ def owner(symbol: str) -> str | None:
         if re.match(prefix, symbol)
     ]
     return max(found)[1] if found else None
-
-
-def _readable(symbol: str) -> str:
-    """Return a symbol as the sources write it, if binutils are installed to demangle it."""
-    tool = shutil.which("c++filt")
-    if tool is None:
-        return symbol
-    return ask([tool, symbol]).stdout.strip() or symbol
 
 
 def raised_in(traceback: str, folders: Iterable[Path]) -> tuple[str, ...]:

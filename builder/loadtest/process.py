@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from builder import codec, json_text, run
+from builder import json_text, run
 from builder.errors import ToolError
 from builder.loadtest.failures import hidden
 from builder.loadtest.packages import LoadTestPackages
@@ -18,8 +18,10 @@ from builder.matrix import Cell
 from builder.sandbox import SandboxPaths, enclose
 
 _TIMEOUT = 300.0
-_CHILD = Path(__file__).with_name("child.py")
-_CLIENT = Path(__file__).with_name("kernel_client.py")
+_CHILD, _CLIENT = (Path(__file__).with_name(name) for name in ("child.py", "kernel_client.py"))
+_RESULT = "found.json"
+Question = Mapping[str, Any]
+"""JSON for `child.py`: `libraries` of a package, the dispatch `key` of their ops, and whether a `stand-in` is there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +32,7 @@ class Found:
     """The loader's message, if it refused a library."""
     failure: Mapping[str, Any] | None = None
     """The exception of the import, and those that caused it."""
-    ops: Mapping[str, tuple[str, ...]]
+    ops: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     died: str | None = None
     """The end of the process, if it reported nothing."""
 
@@ -59,29 +61,6 @@ class Setup:
     """The processes of the build, with which it is ended."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedLibrary:
-    """A library of a package: its namespace of ops, and its file, where it is there."""
-
-    ops: str
-    file: Path | None
-    module: str = "_ops"
-    """The generated module that loads it."""
-    exports: tuple[str, ...] = ()
-    """The functions that a plain library exports."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """The question about a package."""
-
-    libraries: tuple[LoadedLibrary, ...]
-    """The main library, and those of extensions."""
-    key: str
-    stand_in: bool = False
-    """Whether something stands in for the libraries, which are not there yet."""
-
-
 @dataclass(frozen=True, slots=True)
 class LoadProcess:
     """A process that waits for the question of a load test."""
@@ -92,27 +71,38 @@ class LoadProcess:
     """The folder of its report."""
 
     def ask(self, question: Question) -> Found:
-        """Return its report, once it has ended."""
+        """Return its report, once it has ended, or how it ended if it reported nothing."""
         try:
-            answer = run.answer_of(self.process, json_text.line(codec.encode(question)).encode(), seconds=_TIMEOUT)
+            answer = run.answer_of(self.process, json_text.line(question).encode(), seconds=_TIMEOUT)
         except run.TooLongError:
-            return Found(ops={}, died=f"its import did not end within {_TIMEOUT:.0f} s")
-        return _read(self.folder / "found.json", answer)
+            return Found(died=f"its import did not end within {_TIMEOUT:.0f} s")
+        result = self.folder / _RESULT
+        told = json_text.read(result) if result.is_file() else None
+        if told is None or not told["done"]:
+            last = (answer.stderr.strip().splitlines() or [""])[-1]
+            code = answer.returncode
+            how = f"signal {-code}" if code < 0 else f"exit code {code}"
+            return Found(died=f"the process ended with {how}" + (f": {last}" if last else ""))
+        ops = {name: tuple(keys) for name, keys in told["ops"].items()}
+        return Found(library=told["library"], failure=told["failure"], ops=ops)
 
 
 @contextlib.contextmanager
 def begun(setup: Setup, *, early: bool = False) -> Iterator[LoadProcess]:
     """Start a process, which imports the framework if it is `early` and waits; it ends with the context."""
+    env = {
+        "PATH": os.defpath,
+        "HOME": str(setup.package.parent),
+        "LC_ALL": "C.UTF-8",
+        **hidden(),
+        **({} if setup.bytecode else {"PYTHONDONTWRITEBYTECODE": "1"}),
+    }
+    if setup.libraries:
+        env["LD_LIBRARY_PATH"] = os.pathsep.join(map(str, setup.libraries))
     with TemporaryDirectory(prefix="builder-load-") as name:
-        folder = Path(name)
-        with run.started(
-            _command(setup, folder, early=early),
-            env=_variables(setup),
-            cwd=Path("/"),
-            stdin=run.PIPE,
-            processes=setup.processes,
-        ) as process:
-            yield LoadProcess(setup, process, folder)
+        command, others = _command(setup, Path(name), early=early), setup.processes
+        with run.started(command, env=env, cwd=Path("/"), stdin=run.PIPE, processes=others) as process:
+            yield LoadProcess(setup, process, Path(name))
 
 
 def ask(setup: Setup, question: Question, *, early: LoadProcess | None = None) -> Found:
@@ -134,53 +124,23 @@ def keep_bytecode(module: str, *, python: Path, visible: SandboxPaths, processes
 
 def _command(setup: Setup, folder: Path, *, early: bool) -> list[str]:
     """Return the command; in a sandbox it sees the package, whose folder is its home, and what it has besides."""
-    package = setup.package
-    if setup.packages.kernel_tree:
+    package, packages = setup.package, setup.packages
+    if packages.kernel_tree:
         shutil.copyfile(_CLIENT, folder / _CLIENT.name)
     request = {
         "module": package.name,
         "parent": str(package.parent),
-        "folders": [str(each) for each in setup.packages.folders],
+        "folders": [str(each) for each in packages.folders],
         "framework": str(setup.cell.framework),
         "of-one-python": setup.cell.python is not None,
         "standard": sorted(sys.stdlib_module_names),
-        "depends": setup.packages.kernel_tree,
+        "depends": packages.kernel_tree,
         "client": str(folder / _CLIENT.name),
-        "result": str(folder / "found.json"),
+        "result": str(folder / _RESULT),
         "early": early,
     }
     argv = [*setup.runner, str(setup.python), "-c", _CHILD.read_text(encoding="utf-8"), json_text.line(request)]
     if setup.visible is None:
         return argv
-    written = (package.parent, folder)
-    return enclose(
-        argv,
-        setup.visible.with_more(
-            readable=(*setup.packages.folders, *setup.packages.kernel_folders, *setup.libraries), writable=written
-        ),
-    )
-
-
-def _variables(setup: Setup) -> dict[str, str]:
-    env = {
-        "PATH": os.defpath,
-        "HOME": str(setup.package.parent),
-        "LC_ALL": "C.UTF-8",
-        **hidden(),
-        **({} if setup.bytecode else {"PYTHONDONTWRITEBYTECODE": "1"}),
-    }
-    if setup.libraries:
-        env["LD_LIBRARY_PATH"] = os.pathsep.join(map(str, setup.libraries))
-    return env
-
-
-def _read(result: Path, answer: run.Answer) -> Found:
-    """Read what the process reported, or how it ended if it reported nothing."""
-    told = json_text.read(result) if result.is_file() else None
-    if told is None or not told["done"]:
-        last = (answer.stderr.strip().splitlines() or [""])[-1]
-        code = answer.returncode
-        how = f"signal {-code}" if code < 0 else f"exit code {code}"
-        return Found(ops={}, died=f"the process ended with {how}" + (f": {last}" if last else ""))
-    ops = {name: tuple(keys) for name, keys in told["ops"].items()}
-    return Found(library=told["library"], failure=told["failure"], ops=ops)
+    readable = (*packages.folders, *packages.kernel_folders, *setup.libraries)
+    return enclose(argv, setup.visible.with_more(readable=readable, writable=(package.parent, folder)))

@@ -4,7 +4,7 @@ Its depend mode takes the list of headers from the compiler, so nothing is prepr
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from builder import json_text
@@ -62,49 +62,33 @@ def write(job: Job, *, scratch: Path, base: Path, include: Iterable[Path]) -> No
 
 def _inputs(job: Job, include: Iterable[Path]) -> Iterator[tuple[str, object]]:
     """Yield what an object depends on beside its command, its source and the headers that it includes."""
-    files = job.project.files
+    files, sources, steps = job.project.files, job.spec.sources, job.kernel.config.generate
+    # What a compiler may read: a comment of Python begins as a line of the preprocessor does.
+    texts = [content for path, content in files.items() if not path.endswith(_NEVER_COMPILED)]
     if job.toolchain is not None:
         yield "compilers", dict(job.toolchain.identity)
     # A new file may be found by an `#include` that found another one before.
     yield "headers", sorted(path for path in files if Path(path).suffix not in NO_HEADERS)
-    if job.sources:
+    if sources:
         # Their folders have the same names for every commit, and a new one may have a header that hides another.
-        trees = sorted(job.sources.items())
+        trees = sorted(sources.items())
         yield "sources", {name: str(tree) if job.enclosed else tree.parent.name for name, tree in trees}
     # In Nix another environment is another build in any case, and a file is compiled without the content of the others.
     # What foreign and generated sources include is not known here.
-    steps = job.kernel.config.generate
-    included = None if job.enclosed or job.sources or steps else _included(files)
+    included = None if job.enclosed or sources or steps else _included(texts)
     if steps:
         yield "generated", sorted(step_outputs(steps))
-    yield "folders", [_names(folder, included) for folder in include]
-    if _any(files, _READS_FILES):
+    names = (sorted(path.name for path in folder.iterdir()) if folder.is_dir() else [] for folder in include)
+    yield "folders", [[name for name in each if included is None or name in included] for each in names]
+    if any(map(_READS_FILES.search, texts)):
         yield "project", job.project.digest
-    if job.enclosed or _any(files, _ASKS_FOR_FILES):
-        yield "framework", [job.framework_version, job.pins]
+    if job.enclosed or any(map(_ASKS_FOR_FILES.search, texts)):
+        yield "framework", [job.framework.version, job.spec.pins]
 
 
-def _any(files: Mapping[str, bytes], pattern: re.Pattern[bytes]) -> bool:
-    return any(map(pattern.search, _compiled(files)))
-
-
-def _compiled(files: Mapping[str, bytes]) -> Iterator[bytes]:
-    """Yield the texts that a compiler may read: a comment of Python begins as a line of the preprocessor does."""
-    return (content for path, content in files.items() if not path.endswith(_NEVER_COMPILED))
-
-
-def _included(files: Mapping[str, bytes]) -> frozenset[str] | None:
+def _included(texts: Iterable[bytes]) -> frozenset[str] | None:
     """Return the first parts of the paths that files include; None where one is spelled by a macro, and may be any."""
-    found: set[str] = set()
-    for content in _compiled(files):
-        for first, macro in _INCLUDE.findall(content):
-            if macro:
-                return None
-            found.add(first.decode("utf-8", "replace"))
-    return frozenset(found)
-
-
-def _names(folder: Path, included: frozenset[str] | None) -> list[str]:
-    """Return what of a folder of headers an `#include` of the project may find there."""
-    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-    return [name for name in names if included is None or name in included]
+    found = [include for text in texts for include in _INCLUDE.findall(text)]
+    return (
+        None if any(macro for _, macro in found) else frozenset(first.decode("utf-8", "replace") for first, _ in found)
+    )

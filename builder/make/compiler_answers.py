@@ -79,7 +79,7 @@ class CompilerAnswers:
             return None
         decides = {
             "builder": identity(),
-            "cmake": job.pins or of_build_tools(),
+            "cmake": job.spec.pins or of_build_tools(),
             "system": job.cell.system,
             "backend": str(job.cell.backend),
             "sandbox": contents.sandboxed(job),
@@ -90,7 +90,7 @@ class CompilerAnswers:
             "folders": _folders(tools.cxx.path),
         }
         digest = sha256(json_text.canonical(decides))
-        name = f"compilers-{job.cell.backend}-{job.pins[:16] or 'here'}"
+        name = f"compilers-{job.cell.backend}-{job.spec.pins[:16] or 'here'}"
         return cls(notes=notes, name=name, digest=digest, build=build)
 
     def around(self, build: Callable[[], Completed]) -> Completed:

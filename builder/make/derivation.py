@@ -3,7 +3,6 @@
 import os
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from builder import codec, json_text, kernel, render, sandbox, terminal, toolchain
@@ -17,6 +16,7 @@ from builder.make.job import Job, with_load_test
 from builder.make.record import record_of
 from builder.make.report import Built
 from builder.make.spec import PinnedPackages, Spec
+from builder.make.workplace import Workplace
 from builder.toolchain import cuda_wheels
 
 RECORD = "record.json"
@@ -28,25 +28,14 @@ _VARIABLES = ("CC", "CXX", "CUDA_HOME", "ROCM_PATH", "ONEAPI_ROOT")
 """Variables in which a package set may name its compilers and toolkits."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Enclosed:
-    """A build inside Nix's sandbox, or where that would be."""
-
-    job: Job
-    scratch: Path
-
-    def write(self, built: Built, out: Path) -> None:
-        """Write a wheel and its record into the output of the derivation."""
-        out.mkdir()
-        (out / built.name).write_bytes(built.content)
-        record, report = codec.encode(record_of(self.job)), built.report.lasting()
-        table = {"wheel": built.name, "record": record, "report": report, "sandbox": self.job.in_nix_sandbox}
-        (out / RECORD).write_text(json_text.document(table, ordered=True), encoding="utf-8")
-
-
 def main(environ: Mapping[str, str]) -> int:
     """Build the cell of the variable `spec`; return the exit code."""
-    return reported(lambda: _build(environ))
+
+    def built() -> None:
+        place = enclosed(Spec.from_json(environ["spec"]), environ)
+        write(place.job, build(place), Path(environ["out"]))
+
+    return reported(built)
 
 
 def reported(action: Callable[[], None]) -> int:
@@ -59,28 +48,27 @@ def reported(action: Callable[[], None]) -> int:
     return 0
 
 
-def _build(environ: Mapping[str, str]) -> None:
-    place = enclosed(Spec.from_json(environ["spec"]), environ)
-    built = build(place.job, scratch=place.scratch, log=Path.cwd() / "log", listen=terminal.out)
-    place.write(built, Path(environ["out"]))
+def write(job: Job, built: Built, out: Path) -> None:
+    """Write a wheel and its record into the output of the derivation."""
+    out.mkdir()
+    (out / built.name).write_bytes(built.content)
+    record, report = codec.encode(record_of(job)), built.report.lasting()
+    table = {"wheel": built.name, "record": record, "report": report, "sandbox": job.in_nix_sandbox}
+    (out / RECORD).write_text(json_text.document(table, ordered=True), encoding="utf-8")
 
 
-def enclosed(spec: Spec, environ: Mapping[str, str]) -> Enclosed:
-    """Return the build of a spec, prepared with what is found in this sandbox.
+def enclosed(spec: Spec, environ: Mapping[str, str]) -> Workplace:
+    """Return the place of a build in this sandbox, with the job of a spec, for which all is found here.
 
     Raises:
         BuilderError: the spec has no pinned wheels, or there is no place to build at.
     """
     if not isinstance(spec.environment, PinnedPackages):
         raise BuilderError("Nix builds only against pinned wheels")
-    scratch = _scratch(spec.environment.path)
-    job = job_of(
-        spec,
-        environ,
-        sandboxed=Path.cwd().is_relative_to(_SANDBOX),
-        at_canonical_path=scratch == sandbox.CANONICAL,
-    )
-    return Enclosed(job=job, scratch=scratch)
+    scratch, here = _scratch(spec.environment.path), Path.cwd()
+    sandboxed, at_canonical_path = here.is_relative_to(_SANDBOX), scratch == sandbox.CANONICAL
+    job = job_of(spec, environ, sandboxed=sandboxed, at_canonical_path=at_canonical_path)
+    return Workplace(job=job, scratch=scratch, log=here / "log", listen=terminal.out)
 
 
 def job_of(spec: Spec, environ: Mapping[str, str], *, sandboxed: bool, at_canonical_path: bool) -> Job:

@@ -2,13 +2,14 @@
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from builder.config import Backend, Config
 from builder.errors import BuilderError
 from builder.hashes import Hasher
 from builder.kernel import git_fetch
+from builder.make.job import Job
 from builder.pins import PinnedWheel
 from builder.render.arguments import Arguments
 from builder.render.sources import header_calls
@@ -16,17 +17,23 @@ from builder.render.sources import header_calls
 
 def wheels(config: Config, backend: Backend, *, environ: Mapping[str, str]) -> tuple[PinnedWheel, ...]:
     """Return the pinned wheels of the libraries for which the user names no folder."""
-    wanted = (found for found in header_calls(config, backend) if "WHEEL" in found and not _named(found, environ))
-    return tuple(_wheel(*str(found["WHEEL"]).split("=="), sha256=str(found["SHA256"])) for found in wanted)
+    result = []
+    for found in header_calls(config, backend):
+        if "WHEEL" in found and not _named(found, environ):
+            name, version = str(found["WHEEL"]).split("==")
+            file = f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
+            result.append(PinnedWheel(file=file, name=name, version=version, sha256=str(found["SHA256"])))
+    return tuple(result)
 
 
-def _wheel(name: str, version: str, *, sha256: str) -> PinnedWheel:
-    file = f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
-    return PinnedWheel(file=file, name=name, version=version, sha256=sha256)
+def of_job(job: Job) -> dict[str, Path]:
+    """Return the CMake variables that name the folders, as far as they are known before CMake runs."""
+    found = folders(job.kernel.config, job.cell.backend, environ=job.environ, site_packages=job.site_packages)
+    return found | dict(job.spec.headers)
 
 
 def folders(config: Config, backend: Backend, *, environ: Mapping[str, str], site_packages: Path) -> dict[str, Path]:
-    """Return the CMake variables that name the folders, as far as they are known before CMake runs."""
+    """Return the CMake variables of the folders that the user names, or that are among the pinned wheels."""
     result = {}
     for found in header_calls(config, backend):
         pinned = site_packages / str(found.get("WHEEL_ROOT", ""))
@@ -75,17 +82,12 @@ def _digest(found: Arguments, root: Path) -> str:
             help=f"name the folder of {found['SOURCE']} in a version that the kernel can use",
         )
     digest = Hasher()
-    for path in _files(found, root):
-        content = path.read_bytes()
-        digest.update(f"{path.relative_to(root).as_posix()} {len(content)}\n".encode())
-        digest.update(content)
+    for directory in (directory for directories in found["INCLUDE"] for directory in directories):
+        for path in sorted(path for path in (root / directory).rglob("*") if path.is_file()):
+            content = path.read_bytes()
+            digest.update(f"{path.relative_to(root).as_posix()} {len(content)}\n".encode())
+            digest.update(content)
     return digest.hexdigest()
-
-
-def _files(found: Arguments, root: Path) -> Iterator[Path]:
-    for directories in found["INCLUDE"]:
-        for directory in directories:
-            yield from sorted(path for path in (root / directory).rglob("*") if path.is_file())
 
 
 def _named(found: Arguments, environ: Mapping[str, str]) -> str:

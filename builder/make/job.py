@@ -92,21 +92,6 @@ class Job:
         return self.spec.options
 
     @property
-    def headers(self) -> Mapping[str, Path]:
-        """Folders of headers that were fetched before, by the CMake variable that names each."""
-        return self.spec.headers
-
-    @property
-    def sources(self) -> Mapping[str, Path]:
-        """The trees of foreign sources, or their archives, by name."""
-        return self.spec.sources
-
-    @property
-    def pins(self) -> str:
-        """The digest of the pinned wheels; empty without isolation."""
-        return self.spec.pins
-
-    @property
     def environment(self) -> Path | None:
         """The prefix of the pinned environment; None builds against what is installed at `site_packages`."""
         found = self.spec.environment
@@ -121,11 +106,6 @@ class Job:
     def frontend(self) -> Path:
         """The interpreter that has scikit-build-core, cmake and ninja."""
         return Path(sys.executable) if self.environment is None else self.spec.environment.python
-
-    @property
-    def framework_version(self) -> str:
-        """The whole version of the framework."""
-        return self.framework.version
 
     @property
     def load_test(self) -> LoadTestRule:

@@ -3,12 +3,11 @@
 from pathlib import Path
 from typing import TypedDict
 
-_NAME = ".ninja_log"
 _FIELDS = 5
 """Start and end in milliseconds, time of the output, output, hash of the command."""
 
 
-class _FromCache(TypedDict, total=False):
+class Origin(TypedDict, total=False):
     """The origin of a file that was not made here."""
 
     cache: str
@@ -19,7 +18,7 @@ class _FromCache(TypedDict, total=False):
     """Seconds that its compiler took there."""
 
 
-class File(_FromCache):
+class File(Origin):
     """A file that was made; the seconds are since ninja began."""
 
     output: str
@@ -27,10 +26,10 @@ class File(_FromCache):
     end: float
 
 
-def read(build: Path) -> list[File]:
+def read(build: Path) -> tuple[File, ...]:
     """Return the files in the order in which they were begun; none where nothing was compiled."""
     made: dict[str, File] = {}
-    for path in sorted(build.rglob(_NAME)):
+    for path in sorted(build.rglob(".ninja_log")):
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
             fields = line.split("\t")
             if len(fields) == _FIELDS and fields[0].isdigit() and fields[1].isdigit():  # else its first line
@@ -39,4 +38,4 @@ def read(build: Path) -> list[File]:
     # CMake names what a step of its own makes twice: in the folder of the build, and by its whole path.
     whole = {name for name in made if any(name.endswith(f"/{other}") for other in made)}
     files = (file for name, file in made.items() if not (name.startswith("/") and name in whole))
-    return sorted(files, key=lambda file: (file["start"], file["output"]))
+    return tuple(sorted(files, key=lambda file: (file["start"], file["output"])))

@@ -61,10 +61,9 @@ def read(job: Job, *, scratch: Path, base: Path) -> dict[str, ObjectInputs]:
         lines = _ask(job, build, "deps").splitlines()
     except (ToolError, ValueError):
         return {}
-    by_output = {rule["output"]: rule for rule in commands}
-    reader = _Reader(job=job, scratch=scratch, base=base)
+    rules = {rule["output"]: rule for rule in commands}
     return {
-        output: reader.inputs(by_output[output], paths) for output, paths in dependencies(lines) if output in by_output
+        output: _inputs(job, base, rules[output], paths) for output, paths in dependencies(lines) if output in rules
     }
 
 
@@ -88,33 +87,27 @@ def dependencies(lines: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
         yield output, paths
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Reader:
-    job: Job
-    scratch: Path
-    base: Path
-
-    def inputs(self, rule: Mapping[str, str], paths: Iterable[str]) -> ObjectInputs:
-        """Return what the object of a rule was made of, given what its compiler read."""
-        source, environment = str(self.base / "src"), str(self.base / "env")
-        own, others, framework = {}, [], ""
-        for path in sorted({*paths, rule["file"]}):
-            name = path.removeprefix(f"{source}/")
-            if name in self.job.project.files:
-                own[name] = sha256(self.job.project.files[name])
-            elif path.startswith((f"{environment}/", f"{self.job.site_packages}/")):
-                framework = f"{self.job.framework_version} {self.job.pins[:12]}".strip()
-            elif not path.startswith(str(self.base)):
-                others.append(_seen(Path(path)))
-        toolchain = {} if self.job.toolchain is None else dict(self.job.toolchain.identity)
-        return ObjectInputs(
-            source=rule["file"].removeprefix(f"{source}/"),
-            command=sha256(rule["command"]),
-            compilers=sha256(json_text.canonical(toolchain)),
-            framework=framework,
-            system=sha256("\n".join(others)),
-            files=own,
-        )
+def _inputs(job: Job, base: Path, rule: Mapping[str, str], paths: Iterable[str]) -> ObjectInputs:
+    """Return what the object of a rule was made of, given what its compiler read."""
+    source, environment = str(base / "src"), str(base / "env")
+    own, others, framework = {}, [], ""
+    for path in sorted({*paths, rule["file"]}):
+        name = path.removeprefix(f"{source}/")
+        if name in job.project.files:
+            own[name] = sha256(job.project.files[name])
+        elif path.startswith((f"{environment}/", f"{job.site_packages}/")):
+            framework = f"{job.framework.version} {job.spec.pins[:12]}".strip()
+        elif not path.startswith(str(base)):
+            others.append(_seen(Path(path)))
+    toolchain = {} if job.toolchain is None else dict(job.toolchain.identity)
+    return ObjectInputs(
+        source=rule["file"].removeprefix(f"{source}/"),
+        command=sha256(rule["command"]),
+        compilers=sha256(json_text.canonical(toolchain)),
+        framework=framework,
+        system=sha256("\n".join(others)),
+        files=own,
+    )
 
 
 def _seen(path: Path) -> str:

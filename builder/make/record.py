@@ -52,7 +52,7 @@ class BuildRecord:
 def record_of(job: Job) -> BuildRecord:
     """Return the record of a build, for which nothing has to be installed yet."""
     spec, options = job.spec, job.options
-    requirements = core_metadata.requirements(job.kernel.config, spec.cell, job.framework_version)
+    requirements = core_metadata.requirements(job.kernel.config, spec.cell, job.framework.version)
     return BuildRecord(
         builder=identity(),
         variant=spec.cell.variant,

@@ -24,9 +24,7 @@ class Rule:
     name: str
     leak: str
     where: str
-    """The module or CMake function that applies it."""
-    cmake: bool = False
-    """Whether a rendered project carries it, so that a build without `builder` has it too."""
+    """The module or CMake function that applies it; that of a rendered project does so without `builder`, too."""
 
 
 RULES = (
@@ -49,25 +47,21 @@ RULES = (
         name="prefix-map",
         leak="the folder of the build in `__FILE__` and in assertions, where the canonical path cannot be had",
         where="cmake/prefix_map.cmake",
-        cmake=True,
     ),
     Rule(
         name="random-seed",
         leak="random numbers in the names that a compiler makes up, such as those of sections for link-time code",
         where="cmake/random_seed.cmake",
-        cmake=True,
     ),
     Rule(
         name="strip",
         leak="local symbols, which have the number of the process in the names of nvcc's temporary files",
         where="cmake/reproducible.cmake",
-        cmake=True,
     ),
     Rule(
         name="install-rpath",
         leak="the folder of the environment in the search path of the library",
         where="cmake/extension.cmake",
-        cmake=True,
     ),
     Rule(
         name="source-date-epoch",
@@ -98,19 +92,9 @@ SANDBOX_PATHS = "BUILDER_SANDBOX_PATHS"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """The rules that hold: all of them, unless `builder repro --without` switches some off."""
+    """The rules that hold: all of them, but for those that `builder repro --without` switches off."""
 
-    canonical_path: bool = True
-    sandbox: bool = True
-    module_id: bool = True
-    prefix_map: bool = True
-    random_seed: bool = True
-    strip: bool = True
-    install_rpath: bool = True
-    source_date_epoch: bool = True
-    environment: bool = True
-    fixed_zip: bool = True
-    sorted_inputs: bool = True
+    off: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     """Variables that the build sees besides its own."""
 
@@ -121,9 +105,9 @@ class Rules:
         Raises:
             BuilderError: one of the names is not known.
         """
-        names = tuple(names)
-        check(names)
-        return cls(**{name.replace("-", "_"): False for name in names}, variables=variables or {})
+        off = frozenset(names)
+        check(off)
+        return cls(off=tuple(name for name in NAMES if name in off), variables=variables or {})
 
     @classmethod
     def from_json(cls, text: str) -> "Rules":
@@ -138,11 +122,6 @@ class Rules:
     def to_json(self) -> str:
         """Return it as JSON, for another process."""
         return json_text.line({"without": self.off, "variables": dict(self.variables)})
-
-    @property
-    def off(self) -> tuple[str, ...]:
-        """The names of the rules that are switched off."""
-        return tuple(name for name in NAMES if not getattr(self, name.replace("-", "_")))
 
 
 def check(names: Iterable[str]) -> None:
@@ -165,7 +144,7 @@ def variables(
 
     `base` is the scratch directory as the build sees it, `path` goes before the system's own PATH.
     """
-    result = {} if rules.environment else dict(environ)
+    result = dict(environ) if "environment" in rules.off else {}
     result |= {
         "HOME": str(base / "home"),
         "LC_ALL": "C.UTF-8",
@@ -178,7 +157,7 @@ def variables(
         "TZ": "UTC",
         "XDG_CACHE_HOME": str(base / "home"),
     }
-    if not rules.source_date_epoch:
+    if "source-date-epoch" in rules.off:
         del result["SOURCE_DATE_EPOCH"]
     result.update((name, environ[name]) for name in REACHES_BUILD if environ.get(name))
     return result | dict(rules.variables)
@@ -186,7 +165,7 @@ def variables(
 
 def cmake_defines(rules: Rules) -> dict[str, str]:
     """Return the CMake variables that switch rules of a rendered project off."""
-    off = [rule.name for rule in RULES if rule.cmake and rule.name in rules.off]
+    off = [rule.name for rule in RULES if rule.where.startswith("cmake/") and rule.name in rules.off]
     return {"KERNEL_WITHOUT_RULES": ";".join(off)} if off else {}
 
 
@@ -232,16 +211,13 @@ def module_id_farm(root: Path, target: Path, *, folder: Path) -> Path:
     """Make a toolkit of links to the one at `root` in `target`; module ids see paths relative to `folder`."""
     shutil.rmtree(target, ignore_errors=True)
     (target / "bin").mkdir(parents=True)
-    for path in sorted(root.iterdir()):
-        if path.name != "bin":
-            (target / path.name).symlink_to(path)
-    for path in sorted((root / "bin").iterdir()):
-        (target / "bin" / path.name).symlink_to(path)
-    nvcc, cudafe = target / "bin/nvcc", target / "bin/cudafe++"
-    nvcc.unlink()
+    for path in (*root.iterdir(), *(root / "bin").iterdir()):
+        inner = path.relative_to(root)
+        if inner.as_posix() not in ("bin", "bin/nvcc", "bin/cudafe++"):
+            (target / inner).symlink_to(path)
     # nvcc follows links to itself and looks for its parts there: so it is copied, not linked.
-    shutil.copy2(root / "bin/nvcc", nvcc)
-    cudafe.unlink()
+    shutil.copy2(root / "bin/nvcc", target / "bin/nvcc")
+    cudafe = target / "bin/cudafe++"
     real = shlex.quote(str((root / "bin/cudafe++").resolve()))
     # nvcc names a source by its real path.
     cudafe.write_text(_CUDAFE.format(folder=shlex.quote(str(folder.resolve())), cudafe=real), encoding="utf-8")

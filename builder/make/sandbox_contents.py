@@ -8,11 +8,9 @@ from builder import sandbox
 from builder.errors import ToolError
 from builder.make import header_folders, source_trees
 from builder.make.job import Job
-from builder.make.reproducible import SANDBOX_PATHS, Rules
+from builder.make.reproducible import SANDBOX_PATHS
 from builder.run import ask
-from builder.sandbox import CANONICAL
 from builder.sandbox.paths import SYSTEM, SandboxPaths, link_targets, prefixes_of
-from builder.toolchain import Toolchain
 from builder.toolchain.tool import REACHES_BUILD
 
 _ONEAPI = Path("/opt/intel/oneapi")
@@ -23,32 +21,39 @@ _FOLDERS = re.compile(r"(?<![\w.-])/[^\s:=()]+")
 """Paths in the output of a compiler or the loader."""
 
 
-def of_build(job: Job, *, scratch: Path, canonical: bool, variables: Mapping[str, str]) -> SandboxPaths:
-    """Return what a build sees whose scratch directory is shown at the canonical path, or where it is.
+def canonical(job: Job) -> bool:
+    """Whether the build happens at the path where every build does."""
+    return "canonical-path" not in job.rules.off and (sandboxed(job) or sandbox.can_mount())
+
+
+def sandboxed(job: Job) -> bool:
+    """Whether the build and the load test are in a sandbox of this engine."""
+    return not job.enclosed and "sandbox" not in job.rules.off and sandbox.why_unavailable() is None
+
+
+def of_build(job: Job, *, scratch: Path, base: Path, variables: Mapping[str, str]) -> SandboxPaths:
+    """Return what a build sees.
 
     Args:
         job: What is built.
         scratch: All that it may write.
-        canonical: Whether that and the environment are seen at the canonical path.
+        base: The path at which it sees that; at the canonical path it sees the environment, too.
         variables: What the build is told: the folder of a jobserver is among it.
     """
     environment = job.environment
-    inside = CANONICAL if canonical else scratch
-    mounts = [(scratch, inside, True)]
+    mounts = [(scratch, base, True)]
     if environment is not None:
-        mounts.append((environment, inside / "env" if canonical else environment, False))
+        mounts.append((environment, base / "env" if base == sandbox.CANONICAL else environment, False))
     # Read-only, and where every build has them; without a sandbox they were copied there.
-    mounts += [(tree, source_trees.place(inside, name), False) for name, tree in job.sources.items()]
-    folders = header_folders.folders(
-        job.kernel.config, job.cell.backend, environ=job.environ, site_packages=job.site_packages
-    )
-    seen = [*_python(job, job.frontend), job.site_packages, *folders.values(), *job.headers.values(), *job.path]
+    mounts += [(tree, source_trees.place(base, name), False) for name, tree in job.spec.sources.items()]
+    seen = [*_python(job, job.frontend), job.site_packages, *header_folders.of_job(job).values(), *job.path]
     seen += [*_of_toolchain(job), *_of_variables(job), *([] if job.ccache is None else [job.ccache])]
+    tokens = re.search(r"--jobserver-auth=fifo:(\S+)", variables.get("MAKEFLAGS", ""))
     return SandboxPaths(
         readable=tuple(path for path in seen if not (environment and path.is_relative_to(environment))),
-        writable=tuple(_written(variables)),
+        writable=() if tokens is None else (Path(tokens[1]),),
         mounts=tuple(mounts),
-        cwd=inside,
+        cwd=base,
     )
 
 
@@ -83,30 +88,23 @@ def _python(job: Job, python: Path) -> Iterator[Path]:
 
 
 def _of_toolchain(job: Job) -> Iterator[Path]:
+    """Yield the folders of the compilers, and of toolkits that are installed on this machine, not pinned as wheels."""
     tools, home = job.toolchain, _home(job)
     yield from _loader_folders()
     if tools is None:
         return
-    for tool in (tools.cxx, tools.cc, tools.cuda, tools.hip):
-        if tool is not None:
-            yield from prefixes_of(tool.path, home=home)
-    if tools.ocloc is not None:
-        yield from prefixes_of(tools.ocloc, home=home)
+    installed = [tool.path for tool in (tools.cuda, tools.hip) if tool is not None]
+    ocloc = [] if tools.ocloc is None else [tools.ocloc]
+    for program in (tools.cxx.path, tools.cc.path, *installed, *ocloc):
+        yield from prefixes_of(program, home=home)
     for compiler in {tools.cxx.path, tools.cc.path}:
         yield from _reach(compiler, home=home)
-    for toolkit in _toolkits(job, tools):
-        yield toolkit
-        yield from link_targets(toolkit)
-
-
-def _toolkits(job: Job, tools: Toolchain) -> Iterator[Path]:
-    """Yield the folders of toolkits that are installed on this machine, not pinned as wheels."""
-    found = [tool.path.parent.parent for tool in (tools.cuda, tools.hip) if tool is not None]
-    found += [_ONEAPI] if tools.ocloc is not None else []
-    found += [Path(job.environ[name]) for name in REACHES_BUILD if job.environ.get(name)]
-    for folder in found:
-        if job.environment is None or not folder.is_relative_to(job.environment):
-            yield folder
+    toolkits = [program.parent.parent for program in installed]
+    toolkits += [_ONEAPI] if ocloc else []
+    toolkits += [Path(job.environ[name]) for name in REACHES_BUILD if job.environ.get(name)]
+    for toolkit in toolkits:
+        if job.environment is None or not toolkit.is_relative_to(job.environment):
+            yield from (toolkit, *link_targets(toolkit))
 
 
 def _reach(compiler: Path, *, home: Path | None) -> Iterator[Path]:
@@ -156,33 +154,6 @@ def _named(job: Job) -> Iterator[Path]:
     yield from (Path(each) for each in job.environ.get(SANDBOX_PATHS, "").split(":") if each.startswith("/"))
 
 
-def _written(variables: Mapping[str, str]) -> Iterator[Path]:
-    """Yield what a build may write besides its scratch directory: the tokens of a jobserver."""
-    match = re.search(r"--jobserver-auth=fifo:(\S+)", variables.get("MAKEFLAGS", ""))
-    if match is not None:
-        yield Path(match[1])
-
-
 def _home(job: Job) -> Path | None:
     home = job.environ.get("HOME")
     return None if not home else Path(home)
-
-
-def canonical(job: Job) -> bool:
-    """Whether the build happens at the path where every build does."""
-    return uses_canonical_path(job.rules, sandboxed=sandboxed(job))
-
-
-def uses_canonical_path(rules: Rules, *, sandboxed: bool) -> bool:
-    """Whether builds can happen at the canonical path."""
-    return rules.canonical_path and (sandboxed or sandbox.can_mount())
-
-
-def sandboxed(job: Job) -> bool:
-    """Whether the build and the load test are in a sandbox of this engine."""
-    return not job.enclosed and uses_sandbox(job.rules)
-
-
-def uses_sandbox(rules: Rules) -> bool:
-    """Whether builds of this engine are in a sandbox."""
-    return rules.sandbox and sandbox.why_unavailable() is None

@@ -152,8 +152,8 @@ class Planner:
     def _used(self, job: Job) -> Mapping[str, Path]:
         """Return the folders of the store that a build needs, each by the lock that keeps it from being removed."""
         fetched = self.ask.store.root / HEADERS
-        headers = [folder for folder in job.headers.values() if folder.parent == fetched]
-        sources = [tree.parent for tree in job.sources.values()]
+        headers = [folder for folder in job.spec.headers.values() if folder.parent == fetched]
+        sources = [tree.parent for tree in job.spec.sources.values()]
         kernels = [folder.parent.parent for folder in job.test_packages.kernel_folders]
         return {
             **{f"environment-{path.name}": path for path in job.spec.environments},

@@ -15,7 +15,6 @@ from builder import kernel, loadtest, matrix
 from builder.loadtest import process
 from builder.loadtest.outcome import LoadState
 from builder.loadtest.packages import LoadTestPackages
-from builder.loadtest.process import LoadedLibrary, Question
 from builder.run import Processes
 from builder.sandbox import SandboxPaths
 from tests.paths import ROOT
@@ -31,6 +30,11 @@ CELL = next(
     for cell in matrix.select(kernel.load(ROOT / "examples/relu").config, matrix.rows())
     if cell.backend == "cpu" and cell.system == "x86_64-linux"
 )
+QUESTION = {
+    "libraries": [{"ops": OPS, "file": None, "module": "_ops", "exports": []}],
+    "key": "CPU",
+    "stand-in": False,
+}
 FINE = "int mine;"
 REFUSED = "void nowhere(void); void f(void) { nowhere(); }"
 KILLED = "#include <stdlib.h>\n__attribute__((constructor)) static void begin(void) { abort(); }"
@@ -84,7 +88,8 @@ def test_it_is_the_early_process_that_tells(setup):
     has = setup()
     with loadtest.begun(has, early=True) as early:
         install(has.package, "", FINE)
-        found = early.ask(Question(libraries=(LoadedLibrary(ops=OPS, file=has.package / f"{OPS}.so"),), key="CPU"))
+        (library,) = QUESTION["libraries"]
+        found = early.ask({**QUESTION, "libraries": [{**library, "file": str(has.package / f"{OPS}.so")}]})
     assert (found.library, found.failure, found.died) == (None, None, None)
 
 
@@ -104,7 +109,7 @@ def test_a_package_that_the_framework_would_have_imported_is_loaded_by_a_fresh_p
     has = setup("typing_extensions")
     with loadtest.begun(has, early=True) as early:
         install(has.package, "raise RuntimeError('in the way')\n", FINE)
-        assert early.ask(Question(libraries=(LoadedLibrary(ops=OPS, file=None),), key="CPU")).died is not None
+        assert early.ask(QUESTION).died is not None
     with loadtest.begun(has, early=True) as early:
         found = loadtest.load(has, ops=OPS, early=early)
     assert found == loadtest.load(has, ops=OPS)
@@ -161,7 +166,7 @@ def test_a_process_that_waits_ends_where_all_of_the_build_is_told_to(setup):
         canceller = threading.Thread(target=processes.cancel)
         canceller.start()
         began = time.monotonic()
-        assert early.ask(Question(libraries=(LoadedLibrary(ops=OPS, file=None),), key="CPU")).died is not None
+        assert early.ask(QUESTION).died is not None
         assert time.monotonic() - began < 30
         canceller.join()
 

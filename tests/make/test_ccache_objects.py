@@ -3,7 +3,6 @@
 import os
 import subprocess
 import textwrap
-from types import SimpleNamespace
 
 import pytest
 
@@ -11,10 +10,10 @@ from builder.compile_cache.caches import Caches
 from builder.compile_cache.folder import Folder
 from builder.compile_cache.session import Session, answering
 from builder.make import ccache
-from builder.render.project import Project
 from builder.toolchain import this_machine
 from builder.toolchain.tool import Search
 from tests import needs
+from tests.given.jobs import job
 
 
 @pytest.fixture
@@ -26,21 +25,11 @@ def compile_with(tmp_path):
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     (tmp_path / "one.c").write_text('#include "one.h"\nint answer(void) { return ANSWER; }\n')
-    config = SimpleNamespace(generate=())
-    job = SimpleNamespace(
-        project=Project({"one.c": b""}),
-        kernel=SimpleNamespace(config=config),
-        toolchain=None,
-        sources={},
-        enclosed=False,
-        framework_version="",
-        pins="",
-    )
 
     def run(compiler, answer):
         (tmp_path / "one.h").write_text(f"#define ANSWER {answer}\n")
         session = Session(caches=Caches(local=Folder(root=tmp_path / "compiled")))
-        ccache.write(job, scratch=scratch, base=scratch, include=[])
+        ccache.write(job(["one.c"]), scratch=scratch, base=scratch, include=[])
         command = (str(found), str(compiler), "-MD", "-MF", "one.d", "-c", "one.c", "-o", "one.o")
         with answering(scratch / ccache.SOCKET, session.client):
             subprocess.run(command, cwd=tmp_path, env={**os.environ, **ccache.variables(scratch)}, check=True)

@@ -12,7 +12,7 @@ from builder.make.spec import PinnedPackages
 from builder.pins import PinSet
 from builder.run import Completed
 from builder.store import Store
-from tests.make.test_cores import job
+from tests.given.jobs import job
 
 CACHE = "CMAKE_NM:FILEPATH=/usr/bin/nm\nCMAKE_MAKE_PROGRAM:FILEPATH=/ninja\nKERNEL_TORCH_DIR:PATH=/torch\n"
 COMPILER = 'set(CMAKE_CUDA_COMPILER "/nvcc")\nset(CMAKE_CUDA_ARCHITECTURES_NATIVE "90-real")\n'

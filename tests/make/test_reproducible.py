@@ -23,8 +23,8 @@ from tests.paths import ROOT
 def test_a_rule_stands_where_it_says(rule):
     path = ROOT / rule.where
     assert path.is_file()
-    assert path.suffix == (".cmake" if rule.cmake else ".py")
-    assert not rule.cmake or f'"{rule.name}" IN_LIST KERNEL_WITHOUT_RULES' in path.read_text(encoding="utf-8")
+    assert path.suffix == (".cmake" if rule.where.startswith("cmake/") else ".py")
+    assert path.suffix == ".py" or f'"{rule.name}" IN_LIST KERNEL_WITHOUT_RULES' in path.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", ["CFLAGS", "CXXFLAGS", "LDFLAGS", "CPATH", "LANG", "LD_PRELOAD", "NVCC_APPEND_FLAGS"])
@@ -32,7 +32,7 @@ def test_a_variable_of_the_user_is_not_used(name):
     options = {"path": (), "epoch": EPOCH}
     seen = reproducible.variables(Path("/b"), environ={name: "mine"}, rules=Rules(), **options)
     assert name not in seen
-    off = Rules(environment=False)
+    off = Rules.without(["environment"])
     assert reproducible.variables(Path("/b"), environ={name: "mine"}, rules=off, **options)[name] == "mine"
 
 
@@ -43,7 +43,7 @@ def test_a_variable_that_can_change_a_bit_is_seen(name):
 
 
 def test_rules_that_are_off_survive_their_spelling():
-    rules = Rules(strip=False, fixed_zip=False, variables={"LD_PRELOAD": "a b"})
+    rules = Rules.without(["strip", "fixed-zip"], variables={"LD_PRELOAD": "a b"})
     assert Rules.from_json(rules.to_json()) == rules
 
 

@@ -9,11 +9,11 @@ from builder import kernel, pins, toolchain
 from builder.config import LoadTestRule
 from builder.errors import NotHereError
 from builder.loadtest.outcome import LoadState
-from builder.make import cell as building
 from builder.make import load
 from builder.make.framework import FrameworkIdentity
 from builder.make.job import Job, with_load_test
 from builder.make.spec import PinnedPackages, Spec
+from builder.make.workplace import Workplace, cross_defines
 from builder.pins import PinSet, Requirement
 from builder.plan import crossing
 from builder.plan.ask import Ask
@@ -137,16 +137,16 @@ def job_of(tmp_path, cell):
 
 
 def test_cmake_is_told_of_the_other_system_and_a_native_build_is_told_nothing(tmp_path):
-    given = building.cross_defines(job_of(tmp_path, cell_in(TVM_FFI, **OTHER)), roots=(tmp_path,))
+    given = cross_defines(job_of(tmp_path, cell_in(TVM_FFI, **OTHER)), roots=(tmp_path,))
     assert (given["CMAKE_SYSTEM_NAME"], given["CMAKE_SYSTEM_PROCESSOR"]) == ("Linux", "aarch64")
     assert given["CMAKE_FIND_ROOT_PATH"] == str(tmp_path)
     native = cell_in(TVM_FFI, **OTHER | {"system": "x86_64-linux"})
-    assert building.cross_defines(job_of(tmp_path, native), roots=(tmp_path,)) == {}
+    assert cross_defines(job_of(tmp_path, native), roots=(tmp_path,)) == {}
 
 
 def test_a_wheel_of_another_system_is_marked_as_not_loaded_and_is_not_refused(tmp_path):
     job = with_load_test(job_of(tmp_path, cell_in(TVM_FFI, **OTHER)))
-    outcome = load.test(job, None, scratch=tmp_path, listen=print, processes=None, early=None)
+    outcome = load.test(Workplace(job=job, scratch=tmp_path, log=tmp_path / "log", listen=print), None, early=None)
     assert outcome.outcome is LoadState.NOT_TESTED
     assert outcome.words == "not tested: it was compiled on x86_64-linux, where no qemu-aarch64 is on PATH"
     outcome.require(LoadTestRule.REQUIRE)

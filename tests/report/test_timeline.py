@@ -33,7 +33,7 @@ def test_the_log_of_ninja_is_read_and_a_broken_line_left_out(tmp_path):
         ("CMakeFiles/c.o", 2.5, 3.0),
         ("lib.so", 4.0, 4.5),
     ]
-    assert ninja_log.read(tmp_path / "nowhere") == []
+    assert ninja_log.read(tmp_path / "nowhere") == ()
 
 
 def test_a_file_that_ninja_logs_under_two_paths_is_read_once(tmp_path):

@@ -3,7 +3,7 @@ import pytest
 from builder import toolchain
 from builder.config import Backend
 from builder.errors import ToolError
-from builder.make import variables
+from builder.make.workplace import tool_variables
 from builder.toolchain.tool import installing
 from tests.given.files import program
 
@@ -133,7 +133,7 @@ def test_hipcc_is_asked_for_its_amd_half_where_nvcc_is_installed(tools, tmp_path
     program(tmp_path / "rocm/bin/hipcc", f"#!/bin/sh\n{nvidia}\n{said}")
     found = find(Backend.ROCM, tools, environ={"ROCM_PATH": str(tmp_path / "rocm"), "HIP_PLATFORM": "nvidia"})
     assert found.hip.version == "HIP version: 5.2 Debian clang version 15.0.6"
-    assert variables.of_tools(found, cuda_root=None)["HIP_PLATFORM"] == "amd"
+    assert tool_variables(found, cuda_root=None)["HIP_PLATFORM"] == "amd"
 
 
 def test_the_rocm_is_where_a_link_on_path_leads(tools, tmp_path, monkeypatch):

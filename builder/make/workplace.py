@@ -1,0 +1,168 @@
+"""The directory in which a job is compiled: the settings and the variables of its build, and the command that runs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from packaging.version import Version
+
+from builder import run, sandbox
+from builder.make import ccache, failure, header_folders, ninja_log, reproducible, source_trees
+from builder.make import sandbox_contents as contents
+from builder.make.compiler_answers import CompilerAnswers, Notes
+from builder.make.job import Job
+from builder.render.sources import source_variable
+from builder.toolchain import Toolchain, crosses, device_compilers
+from builder.wheel.options import MANYLINUX
+
+_JOBSERVER_SINCE = Version("13.0")
+"""The first nvcc that asks a jobserver before it compiles one more architecture."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workplace:
+    """The private directory of a job, and who hears of what is done there."""
+
+    job: Job
+    scratch: Path
+    log: Path
+    listen: Callable[[str], None]
+    """Is told each step, and each line of the compilers."""
+    processes: run.Processes | None = None
+    notes: Notes | None = None
+    """Keeps what CMake finds out about the compilers."""
+
+    @property
+    def base(self) -> Path:
+        """The scratch directory as the build sees it."""
+        return sandbox.CANONICAL if contents.canonical(self.job) else self.scratch
+
+    def seen(self, path: Path) -> Path:
+        """Return where the build sees a path of this machine: the environment is at `env` of the canonical path."""
+        environment = self.job.environment
+        if environment is None or self.base != sandbox.CANONICAL or not path.is_relative_to(environment):
+            return path
+        return self.base / "env" / path.relative_to(environment)
+
+    def cmake_arguments(self) -> list[str]:
+        """Return the arguments that tell CMake where things are, and by which rules and tools to build."""
+        job, site_packages = self.job, self.seen(self.job.site_packages)
+        defines = {
+            "CMAKE_BUILD_TYPE": "Release",
+            "CMAKE_PREFIX_PATH": str(site_packages),
+            "KERNEL_TORCH_DIR": str(site_packages / "torch"),
+            **reproducible.cmake_defines(job.rules),
+            **cross_defines(job, roots=(self.base, site_packages)),
+        }
+        if job.options.policy != MANYLINUX:
+            defines["KERNEL_MANYLINUX"] = job.options.policy
+        defines |= {name: str(self.seen(folder)) for name, folder in header_folders.of_job(job).items()}
+        defines |= {source_variable(name): str(source_trees.place(self.base, name)) for name in job.spec.sources}
+        if job.toolchain is not None and job.toolchain.cuda is not None:
+            defines["KERNEL_NVCC_THREADS"] = str(nvcc_threads(job))
+        if job.ccache is not None:
+            defines |= ccache.defines(job.ccache)
+        return ["-GNinja", *(f"-D{name}={value}" for name, value in sorted(defines.items()))]
+
+    def variables(self) -> dict[str, str]:
+        """Return all variables of the build; a toolkit that they name is made, where it has to be another one."""
+        job, tools = self.job, self.job.toolchain
+        ocloc = [] if tools is None or tools.ocloc is None else [tools.ocloc.parent]
+        found = reproducible.variables(
+            self.base,
+            environ=job.environ,
+            path=(self.seen(job.frontend.parent), *job.path, *ocloc),
+            epoch=job.options.epoch,
+            rules=job.rules,
+        )
+        found |= core_variables(job)
+        found["NINJA_STATUS"] = "[%f/%t] "
+        if tools is None:
+            return found
+        cuda = None if tools.cuda is None else tools.cuda.path.parent.parent
+        if cuda is not None:
+            # Away from the canonical path, it is one that names GPU kernels without paths.
+            moved = self.base != sandbox.CANONICAL and "module-id" not in job.rules.off
+            cuda = reproducible.module_id_farm(cuda, self.base / "cuda", folder=self.base) if moved else self.seen(cuda)
+        found |= tool_variables(tools, cuda_root=cuda)
+        return found if job.ccache is None else found | ccache.variables(self.base)
+
+    def run(self, command: list[str]) -> int:
+        """Run what compiles, where it sees nothing else, and return the memory of its largest process.
+
+        Raises:
+            CompileError: it failed.
+        """
+        job, build, variables = self.job, self.scratch / "build", self.variables()
+        answers = None
+        if self.notes is not None:
+            arguments = self.cmake_arguments()
+            answers = CompilerAnswers.of(job, self.notes, build=build, variables=variables, arguments=arguments)
+        if job.ccache is not None:
+            include = [job.site_packages / "torch" / "include", *header_folders.of_job(job).values()]
+            ccache.write(job, scratch=self.scratch, base=self.base, include=include)
+        if contents.sandboxed(job):
+            visible = contents.of_build(job, scratch=self.scratch, base=self.base, variables=variables)
+            command = sandbox.enclose(command, visible)
+        elif contents.canonical(job):
+            command = sandbox.wrap(command, scratch=self.scratch, environment=job.environment)
+        kills = failure.oom_kills()
+
+        def compiled() -> run.Completed:
+            return run.run(command, env=variables, log=self.log, on_line=self.listen, processes=self.processes)
+
+        done = compiled() if answers is None else answers.around(compiled)
+        if done.returncode != 0:
+            error = failure.of_compile(job, done, self.log, kills=failure.oom_kills() - kills)
+            error.files = ninja_log.read(build)
+            raise error
+        return done.peak
+
+
+def cross_defines(job: Job, *, roots: tuple[Path, ...]) -> dict[str, str]:
+    """Return CMake's variables of a cross build, which no rendered project has; `roots` are of the other system."""
+    if not crosses(job.cell):
+        return {}
+    return {
+        "CMAKE_SYSTEM_NAME": "Linux",
+        "CMAKE_SYSTEM_PROCESSOR": job.cell.system.partition("-")[0],
+        # Libraries of this machine's own folders are for another processor; programs in the roots do not run.
+        "CMAKE_FIND_ROOT_PATH": ";".join(map(str, (*roots, *job.spec.headers.values()))),
+        "CMAKE_FIND_ROOT_PATH_MODE_LIBRARY": "ONLY",
+        "CMAKE_FIND_ROOT_PATH_MODE_PROGRAM": "NEVER",
+    }
+
+
+def core_variables(job: Job) -> dict[str, str]:
+    """Return the variables that tell ninja and nvcc how much they may run."""
+    if job.jobserver:
+        # Given a number, ninja would not ask the jobserver.
+        return {**job.jobserver, **({"NVCC_APPEND_FLAGS": "--jobserver"} if _nvcc_shares(job) else {})}
+    return {} if job.cores is None else {"CMAKE_BUILD_PARALLEL_LEVEL": str(job.cores)}
+
+
+def nvcc_threads(job: Job) -> int:
+    """Return how many architectures of a source nvcc may compile at once.
+
+    If nvcc asks the jobserver, as many as there are cores, since each takes a token; else as many as ninja, with one
+    process for each source, would leave idle.
+    """
+    cores = job.cores or 1
+    sources = sum(path.endswith(".cu") for path in job.project.files)
+    return cores if _nvcc_shares(job) else max(1, cores // max(1, sources))
+
+
+def _nvcc_shares(job: Job) -> bool:
+    cuda = None if job.toolchain is None else job.toolchain.cuda
+    return bool(job.jobserver) and cuda is not None and Version(cuda.version) >= _JOBSERVER_SINCE
+
+
+def tool_variables(toolchain: Toolchain, *, cuda_root: Path | None) -> dict[str, str]:
+    """Return what names the compilers, with the CUDA toolkit where it is seen; nothing of the system's own."""
+    result = {"CC": str(toolchain.cc.path), "CXX": str(toolchain.cxx.path)}
+    if cuda_root is not None:
+        result |= {name: str(cuda_root) for name in ("CUDAToolkit_ROOT", "CUDA_HOME")}
+        result |= {"CUDACXX": str(cuda_root / "bin/nvcc"), "CUDAHOSTCXX": str(toolchain.cxx.path)}
+    if toolchain.hip is not None:
+        result |= {"ROCM_PATH": str(toolchain.hip.path.parent.parent), **device_compilers.HIP_PLATFORM}
+    return result
