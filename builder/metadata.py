@@ -2,17 +2,18 @@
 
 import base64
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from builder import __version__, json_text, untrusted
+from builder import __version__, codec, json_text, untrusted
 from builder.config import Backend, Config
 from builder.config.source_tables import ExtensionName
 from builder.config.v5 import KernelDependency
 from builder.hashes import base64_sha256
 
+T = TypeVar("T")
 METADATA_FILE = "metadata.json"
 SIGNATURE_FILE = "metadata.json.sigstore"
 """The signature of metadata.json, which the hub's client verifies."""
@@ -69,14 +70,49 @@ class RebuildInputs:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the inputs that are known, as metadata.json has them."""
-        found = {
-            "project": self.project,
-            "framework": self.framework,
-            "pins": self.pins,
-            "toolchain": None if self.toolchain is None else dict(sorted(self.toolchain.items())),
-            "not-reproducible": self.not_reproducible,
-        }
-        return {key: value for key, value in found.items() if value is not None}
+        found = {key: value for key, value in codec.encode(self).items() if value is not None}
+        return {key: dict(sorted(value.items())) if isinstance(value, dict) else value for key, value in found.items()}
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
+
+
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _spelled(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _all_spelled(value: object) -> tuple[str, ...] | None:
+    return tuple(map(str, value)) if isinstance(value, list) else None
+
+
+def _anything(value: object) -> object:
+    return value
+
+
+class _Entry(Generic[T]):
+    """A property: what is written at a path of keys, as `read` understands it."""
+
+    def __init__(self, read: Callable[[object], T], *path: str) -> None:
+        self._read, self._path = read, path
+
+    def __get__(self, metadata: "KernelMetadata", _: type) -> T:
+        found: object = metadata.table
+        for key in self._path:
+            found = _mapping(found).get(key)
+        return self._read(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +239,7 @@ class KernelMetadata:
         if isinstance(required, dict) and isinstance(required.get("gpus"), list):
             others = {key: value for key, value in required.items() if key != "gpus"}
             table["require"] = {**others, **({"gpus": list(gpus)} if gpus else {})}
-        build = {**self._build, "gpus": family}
+        build = {**_mapping(self.table.get("build")), "gpus": family}
         build.pop("shared-code", None)
         table["build"] = {**build, **({"shared-code": list(shared_code)} if shared_code else {})}
         return KernelMetadata(table)
@@ -216,21 +252,36 @@ class KernelMetadata:
         """Return the same, which says that it was built without a sandbox."""
         return self._of_provenance({"sandbox": False})
 
-    @property
-    def name(self) -> str | None:
-        """The kernel's name, as its config spells it."""
-        return _text(self.table.get("name"))
-
-    @property
-    def version(self) -> int | None:
-        """The major version."""
-        version = self.table.get("version")
-        return version if isinstance(version, int) and not isinstance(version, bool) else None
-
-    @property
-    def ops(self) -> str | None:
-        """The id of the main library."""
-        return _text(self.table.get("id"))
+    name = _Entry(_text, "name")
+    """The kernel's name, as its config spells it."""
+    version = _Entry(_number, "version")
+    """The major version."""
+    ops = _Entry(_text, "id")
+    """The id of the main library."""
+    license = _Entry(_text, "license")
+    """The license, as the config has it."""
+    source = _Entry(_text, "source")
+    """The repository of the kernel."""
+    upstream = _Entry(_text, "upstream")
+    """The repository that the kernel was taken from."""
+    python_depends = _Entry(_texts, "python-depends")
+    """The Python packages that it imports."""
+    backend = _Entry(_spelled, "backend", "type")
+    """The backend, whatever is written there."""
+    archs = _Entry(_all_spelled, "backend", "archs")
+    """The architectures that its device code is for; None where it names none."""
+    max_size = _Entry(_anything, "require", "max-size")
+    """The most bytes that the wheel may have, whatever is written there; None without a limit."""
+    builder = _Entry(_text, "provenance", "kernel-builder", "version")
+    """The version of builder that made it."""
+    commit = _Entry(_text, "provenance", "kernel", "commit")
+    """The commit that it was built from."""
+    quick_archs = _Entry(_texts, "build", "archs")
+    """The GPUs of a quick build; none of a full one."""
+    not_for_release = _Entry(_spelled, "build", "not-for-release")
+    """Why it must not be published; None where nothing speaks against it."""
+    shared_code = _Entry(_texts, "build", "shared-code")
+    """The architectures that run the machine code of others, since the compiler wrote the same for them."""
 
     @property
     def extensions(self) -> Mapping[str, str]:
@@ -238,42 +289,10 @@ class KernelMetadata:
         return {name: ops for name, ops in _mapping(self.table.get("extensions")).items() if is_extension(name, ops)}
 
     @property
-    def license(self) -> str | None:
-        """The license, as the config has it."""
-        return _text(self.table.get("license"))
-
-    @property
-    def source(self) -> str | None:
-        """The repository of the kernel."""
-        return _text(self.table.get("source"))
-
-    @property
-    def upstream(self) -> str | None:
-        """The repository that the kernel was taken from."""
-        return _text(self.table.get("upstream"))
-
-    @property
-    def python_depends(self) -> tuple[str, ...]:
-        """The Python packages that it imports."""
-        return _texts(self.table.get("python-depends"))
-
-    @property
     def kernel_depends(self) -> tuple[object, ...]:
         """The kernels that it depends on, whatever is written there; each should be as `dependency_table` makes it."""
         listed = self.table.get("kernel-depends") or []
         return tuple(listed) if isinstance(listed, list) else (listed,)
-
-    @property
-    def backend(self) -> str | None:
-        """The backend, whatever is written there."""
-        backend = _mapping(self.table.get("backend")).get("type")
-        return None if backend is None else str(backend)
-
-    @property
-    def archs(self) -> tuple[str, ...] | None:
-        """The architectures that its device code is for; None where it names none."""
-        archs = _mapping(self.table.get("backend")).get("archs")
-        return tuple(map(str, archs)) if isinstance(archs, list) else None
 
     @property
     def exports(self) -> tuple[str, ...]:
@@ -284,13 +303,7 @@ class KernelMetadata:
     @property
     def required_gpus(self) -> tuple[str, ...]:
         """The GPUs that must run all of the kernel, whatever is written there."""
-        gpus = _mapping(self.table.get("require")).get("gpus")
-        return tuple(map(str, gpus)) if isinstance(gpus, list) else ()
-
-    @property
-    def max_size(self) -> object:
-        """The most bytes that the wheel may have, whatever is written there; None without a limit."""
-        return _mapping(self.table.get("require")).get("max-size")
+        return _all_spelled(_mapping(self.table.get("require")).get("gpus")) or ()
 
     @property
     def digests(self) -> Mapping[str, str]:
@@ -304,24 +317,15 @@ class KernelMetadata:
         return bool(self.table.get("digest") == {"algorithm": "sha256", "files": files})
 
     @property
-    def builder(self) -> str | None:
-        """The version of builder that made it."""
-        return _text(_mapping(self._provenance.get("kernel-builder")).get("version"))
-
-    @property
-    def commit(self) -> str | None:
-        """The commit that it was built from."""
-        return _text(_mapping(self._provenance.get("kernel")).get("commit"))
-
-    @property
     def unsandboxed(self) -> bool:
         """Whether it was built without a sandbox, and says so."""
-        return self._provenance.get("sandbox") is False
+        return _mapping(self.table.get("provenance")).get("sandbox") is False
 
     @property
     def inputs(self) -> RebuildInputs:
         """The inputs that a rebuild must have, as far as it has the record of them."""
-        build, tools = self._build, self._build.get("toolchain")
+        build = _mapping(self.table.get("build"))
+        tools = build.get("toolchain")
         return RebuildInputs(
             project=_text(build.get("project")),
             framework=_text(build.get("framework")),
@@ -329,22 +333,6 @@ class KernelMetadata:
             toolchain={name: str(version) for name, version in tools.items()} if isinstance(tools, dict) else None,
             not_reproducible=_text(build.get("not-reproducible")),
         )
-
-    @property
-    def quick_archs(self) -> tuple[str, ...]:
-        """The GPUs of a quick build; none of a full one."""
-        return _texts(self._build.get("archs"))
-
-    @property
-    def not_for_release(self) -> str | None:
-        """Why it must not be published; None where nothing speaks against it."""
-        reason = self._build.get("not-for-release")
-        return None if reason is None else str(reason)
-
-    @property
-    def shared_code(self) -> tuple[str, ...]:
-        """The architectures that run the machine code of others, since the compiler wrote the same for them."""
-        return _texts(self._build.get("shared-code"))
 
     @property
     def identity(self) -> Mapping[str, object]:
@@ -371,28 +359,8 @@ class KernelMetadata:
         return f"has values of another type: {wrong}" if wrong else None
 
     def _of_provenance(self, more: Mapping[str, Any]) -> "KernelMetadata":
-        return KernelMetadata({**self.table, "provenance": {**self._provenance, **more}})
-
-    @property
-    def _build(self) -> Mapping[str, Any]:
-        return _mapping(self.table.get("build"))
-
-    @property
-    def _provenance(self) -> Mapping[str, Any]:
-        return _mapping(self.table.get("provenance"))
+        return KernelMetadata({**self.table, "provenance": {**_mapping(self.table.get("provenance")), **more}})
 
 
 def _digests(package: Mapping[str, bytes]) -> dict[str, str]:
     return {name: base64_sha256(package[name]) for name in sorted(package) if is_digested(name)}
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
