@@ -22,16 +22,6 @@ class DecodeError(ValueError):
     """JSON that is not a value of the wanted type."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Spelling:
-    """The JSON of a field, where it is not the usual one."""
-
-    key: str | None = None
-    sparse: bool = False
-    write: Callable[[Any], Any] | None = None
-    read: Callable[[Any], Any] | None = None
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Field:
     name: str
@@ -39,7 +29,9 @@ class _Field:
     type: Any
     default: Any
     """`dataclasses.MISSING` for a field that has to be there."""
-    spelling: Spelling
+    sparse: bool = False
+    write: Callable[[Any], Any] | None = None
+    read: Callable[[Any], Any] | None = None
 
 
 def spelled(
@@ -48,7 +40,7 @@ def spelled(
     sparse: bool = False,
     write: Callable[[Any], Any] | None = None,
     read: Callable[[Any], Any] | None = None,
-) -> Mapping[str, Spelling]:
+) -> Mapping[str, Any]:
     """Return the metadata of a field with another spelling.
 
     Args:
@@ -57,7 +49,7 @@ def spelled(
         write: Makes its JSON, in place of `encode`.
         read: Makes its value of JSON, in place of `decode`.
     """
-    return {"json": Spelling(key=key, sparse=sparse, write=write, read=read)}
+    return {"json": {"key": key, "sparse": sparse, "write": write, "read": read}}
 
 
 def encode(value: object) -> Any:
@@ -77,19 +69,12 @@ def encode(value: object) -> Any:
         case _ if _is_text(type(value)):
             found = str(value)
         case _ if dataclasses.is_dataclass(value):
-            found = _encode_record(value)
+            cls: Any = type(value)
+            items = ((each, getattr(value, each.name)) for each in _fields(cls))
+            kept = ((each, item) for each, item in items if not (each.sparse and item == each.default))
+            found = {each.key: (each.write or encode)(item) for each, item in kept}
         case _:
             raise TypeError(f"a value of {type(value).__name__} has no JSON")
-    return found
-
-
-def _encode_record(value: object) -> dict[str, Any]:
-    cls: Any = type(value)
-    found = {}
-    for each in _fields(cls):
-        item = getattr(value, each.name)
-        if not (each.spelling.sparse and item == each.default):
-            found[each.key] = encode(item) if each.spelling.write is None else each.spelling.write(item)
     return found
 
 
@@ -158,8 +143,8 @@ def _decode_record(cls: Any, value: Any, where: str) -> Any:
             if each.default is dataclasses.MISSING:
                 raise DecodeError(f"{where} has no '{each.key}'")
             continue
-        found, read = value[each.key], each.spelling.read
-        values[each.name] = _decode(each.type, found, f"{where}.{each.key}") if read is None else read(found)
+        found = value[each.key]
+        values[each.name] = each.read(found) if each.read else _decode(each.type, found, f"{where}.{each.key}")
     return cls(**values)
 
 
@@ -188,14 +173,13 @@ def _fields(cls: Any) -> tuple[_Field, ...]:
     hints = typing.get_type_hints(cls)
     if typing.is_typeddict(cls):
         optional = cls.__optional_keys__
-        return tuple(
-            _Field(name, name, kind, None if name in optional else dataclasses.MISSING, Spelling())
-            for name, kind in hints.items()
-        )
-    return tuple(_field(each, hints[each.name]) for each in dataclasses.fields(cls) if each.init)
-
-
-def _field(each: "dataclasses.Field[Any]", kind: Any) -> _Field:
-    spelling = each.metadata.get("json", Spelling())
-    default = each.default if each.default_factory is dataclasses.MISSING else each.default_factory()
-    return _Field(each.name, spelling.key or each.name.replace("_", "-"), kind, default, spelling)
+        missing = dataclasses.MISSING
+        return tuple(_Field(name, name, kind, None if name in optional else missing) for name, kind in hints.items())
+    found = []
+    for each in dataclasses.fields(cls):
+        default = each.default if each.default_factory is dataclasses.MISSING else each.default_factory()
+        spelling = {"key": None, **each.metadata.get("json", {})}
+        key = spelling.pop("key") or each.name.replace("_", "-")
+        if each.init:
+            found.append(_Field(each.name, key, hints[each.name], default, **spelling))
+    return tuple(found)

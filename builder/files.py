@@ -56,18 +56,12 @@ def drop_unfinished(path: Path) -> None:
         OSError: one cannot be removed.
     """
     for aside in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
-        with contextlib.suppress(FileNotFoundError):  # renamed or removed by its owner
-            _drop_if_free(aside)
-
-
-def _drop_if_free(aside: Path) -> None:
-    with aside.open("r+b") as file:
-        try:
-            held = lock(file.fileno(), wait=False)
-        except OSError:
-            return  # a file system without locks: nobody can say whose it is
-        if held and is_at(file.fileno(), aside):  # else it was renamed in between, and this name is another file's
-            aside.unlink()
+        with contextlib.suppress(FileNotFoundError), aside.open("r+b") as file:  # renamed or removed by its owner
+            held = False
+            with contextlib.suppress(OSError):  # a file system without locks: nobody can say whose it is
+                held = lock(file.fileno(), wait=False)
+            if held and is_at(file.fileno(), aside):  # else it was renamed in between, and this name is another file's
+                aside.unlink()
 
 
 def is_at(descriptor: int, path: Path) -> bool:

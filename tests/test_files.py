@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import Mock
 
 import pytest
 
@@ -53,12 +54,9 @@ def test_threads_that_write_one_path_and_remove_halves_disturb_none(tmp_path):
 
 
 def test_a_file_is_written_where_nothing_can_be_locked(tmp_path, monkeypatch):
-    def refuse(*_):
-        raise OSError(38, "no locks")
-
     half = tmp_path / ".a.whl.1.part"
     half.write_bytes(b"")
-    monkeypatch.setattr("fcntl.flock", refuse)
+    monkeypatch.setattr("fcntl.flock", Mock(side_effect=OSError(38, "no locks")))
     drop_unfinished(tmp_path / "a.whl")
     write_atomic(tmp_path / "a.whl", b"whole")
     assert (tmp_path / "a.whl").read_bytes() == b"whole"

@@ -130,8 +130,8 @@ class Caches:
         except CacheError as error:
             with self._lock:
                 first, self.writable = self.writable, False
-                if first:
-                    self._warnings.append(f"compiled files are not kept: {error.message}")
+            if first:
+                self.warn(f"compiled files are not kept: {error.message}")
 
     def _ask(self, ask: Callable[[Shared], T]) -> T | None:
         """Ask the shared cache; one that fails is not asked again, since each wait would hold a compiler."""
@@ -145,6 +145,6 @@ class Caches:
         except CacheError as error:
             with self._lock:
                 first, self.shared = self.shared is not None, None
-                if first:
-                    self._warnings.append(f"the cache {shared.name} is not used: {error}")
+            if first:
+                self.warn(f"the cache {shared.name} is not used: {error}")
             return None

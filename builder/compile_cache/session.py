@@ -4,7 +4,6 @@ The protocol is that of https://ccache.dev/storage-helpers.html.
 """
 
 import contextlib
-import io
 import itertools
 import os
 import socket
@@ -16,13 +15,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from builder.compile_cache import LOCAL
 from builder.compile_cache.caches import Caches, Found
 from builder.compile_cache.folder import Entry
 from builder.make.ccache import SOCKET
-from builder.make.ninja_log import File
+from builder.make.ninja_log import File, Origin
 
 _GREETING = bytes((1, 1, 0))
 """Version 1 of the protocol, and one capability: get, put and remove."""
@@ -37,29 +35,11 @@ _LONGEST_PATH = 100
 _OUTPUT = "-o"
 
 
-class Client(Protocol):
-    """Answers one compilation; it is made when ccache connects, and called from a thread of its own."""
-
-    def get(self, key: str) -> bytes | None:
-        """Return the value of a key, if there is one."""
-
-    def put(self, key: str, value: bytes) -> None:
-        """Keep a value."""
-
-    def remove(self, key: str) -> None:
-        """Forget a value."""
-
-    def close(self) -> None:
-        """The compilation has ended."""
-
-
-Clients = Callable[[tuple[str, ...]], Client]
-"""Makes what answers a compilation, given its command line where the system tells it."""
-
-
 @contextlib.contextmanager
-def answering(path: Path, clients: Clients) -> Iterator[None]:
+def answering(path: Path, clients: "Clients") -> Iterator[None]:
     """Answer ccache at the socket `path` until the block ends; that of a dead process is replaced.
+
+    `clients` makes what answers a compilation, given its command line where the system tells it.
 
     Raises:
         OSError: the socket cannot be made.
@@ -94,7 +74,7 @@ class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     block_on_close = False
     request_queue_size = 128
 
-    def __init__(self, address: str, clients: Clients) -> None:
+    def __init__(self, address: str, clients: "Clients") -> None:
         self.clients = clients
         super().__init__(address, _Handler)
 
@@ -116,37 +96,36 @@ class _Handler(socketserver.StreamRequestHandler):
         finally:
             client.close()
 
-    def _answer(self, client: Client) -> bool:
+    def _answer(self, client: "Compilation") -> bool:
         """Answer one request; return whether there may be another."""
-        kind = _read(self.rfile, 1)
+        kind = self._read(1)
         if kind not in {_GET, _PUT, _REMOVE}:
             if kind == _STOP:
                 self.wfile.write(_OK)
             return False
-        key = _read(self.rfile, _read(self.rfile, 1)[0]).hex()
+        key = self._read(self._read(1)[0]).hex()
         if not key:
             return False
         if kind == _GET:
             value = client.get(key)
             self.wfile.write(_NOTHING if value is None else _OK + _LENGTH.pack(len(value)) + value)
         elif kind == _PUT:
-            _read(self.rfile, 1)  # whether to overwrite: entries of one key are all right
-            (size,) = _LENGTH.unpack(_read(self.rfile, _LENGTH.size))
+            self._read(1)  # whether to overwrite: entries of one key are all right
+            (size,) = _LENGTH.unpack(self._read(_LENGTH.size))
             if size > _LARGEST:
                 return False
-            client.put(key, _read(self.rfile, size))
+            client.put(key, self._read(size))
             self.wfile.write(_OK)
         else:
             client.remove(key)
             self.wfile.write(_OK)
         return True
 
-
-def _read(file: io.BufferedIOBase, size: int) -> bytes:
-    found = file.read(size)
-    if len(found) < size:
-        raise EOFError
-    return found
+    def _read(self, size: int) -> bytes:
+        found = self.rfile.read(size)
+        if len(found) < size:
+            raise EOFError
+        return found
 
 
 def _command(connection: socket.socket) -> tuple[str, ...]:
@@ -161,72 +140,50 @@ def _command(connection: socket.socket) -> tuple[str, ...]:
     return tuple(part.decode("utf-8", "replace") for part in line.split(b"\0")[:-1])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObjectOrigin:
-    """The origin of an object."""
-
-    cache: str | None
-    """The name of the cache that had it; None where it was compiled."""
-    writer: str = ""
-    """The machine that had compiled it."""
-    saved: float = 0.0
-    """Seconds that its compiler took there."""
-
-
 @dataclass(slots=True, kw_only=True)
 class Session:
     """The objects of one build, by the paths that ninja has for them; compilations call it from their threads."""
 
     caches: Caches
-    origins: dict[str, ObjectOrigin] = field(default_factory=dict)
+    origins: dict[str, Origin] = field(default_factory=dict)
+    """Empty for an object that was compiled here."""
     given: set[str] = field(default_factory=set)
     """The keys of what compilations were given."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def client(self, command: tuple[str, ...]) -> "_Compilation":
+    def client(self, command: tuple[str, ...]) -> "Compilation":
         """Return what answers the ccache of one command."""
         output = next((value for option, value in itertools.pairwise(command) if option == _OUTPUT), None)
-        return _Compilation(session=self, output=output)
-
-    def note(self, output: str | None, origin: ObjectOrigin) -> None:
-        """Remember where an object came from."""
-        if output is not None:
-            with self.lock:
-                self.origins[output] = origin
+        return Compilation(session=self, output=output)
 
     def explain(self, files: Sequence[File]) -> tuple[File, ...]:
         """Return what ninja made, each object with where it came from."""
         with self.lock:
-            origins = dict(self.origins)
-        found = []
-        for file in files:
-            origin = origins.get(file["output"])
-            if origin is None or origin.cache is None:
-                found.append(file)
-            else:
-                found.append({**file, "cache": origin.cache, "writer": origin.writer, "saved": origin.saved})
-        return tuple(found)
+            return tuple({**file, **self.origins.get(file["output"], Origin())} for file in files)
 
     def strangers(self) -> str:
         """Name the caches, but that of the store, that gave objects; empty where none did."""
+        return " and ".join(name for name in self._names() if name != LOCAL)
+
+    def _names(self) -> list[str]:
         with self.lock:
-            names = {origin.cache for origin in self.origins.values() if origin.cache not in {None, LOCAL}}
-        return " and ".join(sorted(name for name in names if name is not None))
+            return sorted({origin["cache"] for origin in self.origins.values() if "cache" in origin})
 
     def forget(self) -> bool:
         """Take out of the store what compilations were given; return whether there was something."""
         with self.lock:
             given = tuple(self.given)
-            names = sorted({origin.cache for origin in self.origins.values() if origin.cache is not None})
         for key in given:
             self.caches.remove(key)
         if given:
-            self.caches.warn(f"objects of {' and '.join(names)} could not be linked, so all were compiled here")
+            self.caches.warn(f"objects of {' and '.join(self._names())} could not be linked, so all were compiled here")
         return bool(given)
 
 
 @dataclass(slots=True, kw_only=True)
-class _Compilation:
+class Compilation:
+    """Answers the ccache of one command, from a thread of its own, from when it connects."""
+
     session: Session
     output: str | None
     began: float = field(default_factory=time.monotonic)
@@ -257,13 +214,16 @@ class _Compilation:
 
         ccache does not keep every object that it compiles: not one whose header changed meanwhile.
         """
-        if self.found is None or not self.found.entry.holds_object or self.wrote:
-            self.session.note(self.output, ObjectOrigin(cache=None))
-        else:
+        origin = Origin()
+        if self.found is not None and self.found.entry.holds_object and not self.wrote:
             entry = self.found.entry
-            self.session.note(
-                self.output, ObjectOrigin(cache=self.found.cache, writer=entry.writer, saved=entry.seconds)
-            )
+            origin = Origin(cache=self.found.cache, writer=entry.writer, saved=entry.seconds)
+        if self.output is not None:
+            with self.session.lock:
+                self.session.origins[self.output] = origin
+
+
+Clients = Callable[[tuple[str, ...]], Compilation]
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from builder.kernel import Kernel
 from builder.make.ninja_log import File
 from builder.make.objects import ObjectInputs
 from builder.make.record import file_digests
-from builder.make.report import Built, read_file
+from builder.make.report import Built
 from builder.matrix import Cell
 from builder.plan.ask import Ask
 from builder.store import Store
@@ -59,8 +59,8 @@ def _objects(table: Any) -> dict[str, File]:
     """Return what ninja said of each object of a note; another `builder` may have written it."""
     tables = table.values() if isinstance(table, dict) else ()
     try:
-        files = [read_file(each["file"]) for each in tables if each["file"] is not None]
-    except (KeyError, TypeError):
+        files = [codec.decode(File, each["file"]) for each in tables if each["file"] is not None]
+    except (KeyError, TypeError, ValueError):
         return {}
     return {file["output"]: file for file in files}
 

@@ -15,7 +15,6 @@ import site
 import sys
 import traceback
 import types
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 Asked = dict[str, Any]
@@ -107,13 +106,9 @@ def _stand_in(asked: Asked) -> None:
     for library in asked["libraries"]:
         name = asked["module"] + "." + library["module"]
         module = types.ModuleType(name)
-        vars(module).update(ops=_Anything(), module=_Anything(), add_op_namespace_prefix=_prefix(library["ops"]))
-        vars(module).update(load=_Anything(), PATH=_Anything(), BACKEND=_Anything())
+        vars(module).update(dict.fromkeys(("ops", "module", "load", "PATH", "BACKEND"), _Anything()))
+        vars(module).update(add_op_namespace_prefix=lambda op_name, ops=library["ops"]: f"{ops}::{op_name}")
         sys.modules[name] = module
-
-
-def _prefix(ops: str) -> Callable[[str], str]:
-    return lambda op_name: f"{ops}::{op_name}"
 
 
 def _provide_kernels(asked: Asked) -> None:

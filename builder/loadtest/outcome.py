@@ -1,10 +1,11 @@
 """The outcome of the load test of a wheel: one value for reports, records, indexes and people."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from builder import codec
 from builder.config import LoadTestRule
 from builder.errors import BuilderError
 
@@ -96,40 +97,21 @@ class LoadTest:
             case LoadTestRule.REQUIRE:
                 return not self.by_choice and not self.refused
 
-    def with_packages(self, names: tuple[str, ...]) -> "LoadTest":
-        """Return the same outcome with what the environment had besides the framework."""
-        return replace(self, packages=names)
-
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON values, with nothing that differs from one run to the next."""
-        return {
-            "outcome": self.outcome.value,
-            "ops": {name: list(keys) for name, keys in self.ops.items()},
-            "reason": self.reason,
-            "help": self.help,
-            "module": self.module,
-            "by-choice": self.by_choice,
-            "packages": list(self.packages),
-        }
+        return {name: value for name, value in codec.encode(self).items() if name != "details"}
 
     @classmethod
     def from_report(cls, report: Mapping[str, Any]) -> "LoadTest":
-        """Read the outcome from the report of a build; reports of older builders have only the ops."""
-        table = report.get("load-test")
-        if table is None:
-            ops = report.get("ops")
-            if ops is None:
-                return SKIPPED
-            return cls(outcome=LoadState.LOADED, ops={name: tuple(keys) for name, keys in ops.items()})
-        return cls(
-            outcome=LoadState(table["outcome"]),
-            ops={name: tuple(keys) for name, keys in table["ops"].items()},
-            reason=table["reason"],
-            help=table["help"],
-            module=table["module"],
-            by_choice=table["by-choice"],
-            packages=tuple(table.get("packages", ())),
-        )
+        """Read the outcome from the report of a build; reports of older builders have only the ops.
+
+        Raises:
+            ValueError: it is not an outcome.
+        """
+        if report.get("load-test") is not None:
+            return codec.decode(cls, report["load-test"])
+        ops = report.get("ops")
+        return SKIPPED if ops is None else codec.decode(cls, {"outcome": LoadState.LOADED.value, "ops": ops})
 
 
 SKIPPED = LoadTest(outcome=LoadState.NOT_TESTED, reason="it was asked for no load test", by_choice=True)

@@ -13,16 +13,15 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from builder import json_text
-from builder.errors import ToolError
 from builder.hashes import sha256
 from builder.make import sandbox_contents as contents
 from builder.make.job import Job
 from builder.make.record import identity, of_build_tools
-from builder.run import Completed, ask
+from builder.run import Completed
 from builder.toolchain.tool import REACHES_BUILD
 
-_ASKED_ALONE = ("CMAKE_CUDA_ARCHITECTURES_NATIVE",)
-"""CMake's answers about the GPU of the machine, which another machine with the same compilers may not have."""
+_OF_MACHINE = re.compile(r"^set\(CMAKE_CUDA_ARCHITECTURES_NATIVE .*\n?", re.MULTILINE)
+"""CMake's answer about the GPU of the machine, which another machine with the same compilers may not have."""
 _FOUND = re.compile(
     r"(CMAKE_(?!MAKE_PROGRAM|CUDA_|HIP_)\w+:FILEPATH|CMAKE_(EXECUTABLE_FORMAT|HAVE_LIBC_PTHREAD):INTERNAL)=[^\n]*"
 )
@@ -65,14 +64,9 @@ class CompilerAnswers:
     def of(
         cls, job: Job, notes: Notes, *, build: Path, variables: Mapping[str, str], arguments: Sequence[str]
     ) -> "CompilerAnswers | None":
-        """Return those of a build; None where its paths or rules are not those of every build.
+        """Return those of a build in a folder of CMake; None where its paths or rules are not those of every build.
 
-        Args:
-            job: What is built.
-            notes: Where the answers are kept.
-            build: The build folder of CMake.
-            variables: What the build is told.
-            arguments: What CMake is told.
+        `variables` and `arguments` are what the build and CMake are told.
         """
         tools = job.toolchain
         if tools is None or not contents.canonical(job) or job.rules.off or job.rules.variables:
@@ -87,7 +81,8 @@ class CompilerAnswers:
             "paths": [str(tool.path) for tool in (tools.cc, tools.cxx, tools.cuda, tools.hip) if tool is not None],
             "variables": {name: variables[name] for name in _REACHES_COMPILERS if name in variables},
             "arguments": [each for each in arguments if not each.startswith(_OF_KERNELS) and not _LAUNCHER.match(each)],
-            "folders": _folders(tools.cxx.path),
+            # Which folders are there differs between machines.
+            "folders": contents.answer(tools.cxx.path, "-E", "-v", "-x", "c++", "/dev/null"),
         }
         digest = sha256(json_text.canonical(decides))
         name = f"compilers-{job.cell.backend}-{job.spec.pins[:16] or 'here'}"
@@ -114,8 +109,8 @@ class CompilerAnswers:
             return False
         if (self.build / "CMakeFiles").exists():  # a build that was stopped goes on
             return False
-        folder = self.build / "CMakeFiles" / kept["version"]
         try:
+            folder = self.build / "CMakeFiles" / kept["version"]
             folder.mkdir(parents=True)
             for name, text in kept["files"].items():
                 (folder / name).write_text(text, encoding="utf-8")
@@ -134,11 +129,12 @@ class CompilerAnswers:
         """Keep what CMake has found out; what cannot be read is not kept."""
         with contextlib.suppress(OSError, UnicodeDecodeError):
             for folder in sorted((self.build / "CMakeFiles").iterdir()):
-                files = {path.name: _without_machine(path) for path in sorted(folder.glob("CMake*Compiler.cmake"))}
+                found = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("CMake*Compiler.cmake")}
+                files = {name: _OF_MACHINE.sub("", text) for name, text in sorted(found.items())}
                 if files:
                     cache = (self.build / "CMakeCache.txt").read_text(encoding="utf-8").splitlines()
-                    found = [line for line in cache if _FOUND.fullmatch(line)]
-                    kept = {"of": self.digest, "version": folder.name, "files": files, "cache": found}
+                    kept = {"of": self.digest, "version": folder.name, "files": files}
+                    kept["cache"] = [line for line in cache if _FOUND.fullmatch(line)]
                     self.notes.set_note(self.name, kept)
 
 
@@ -153,18 +149,3 @@ def _are_answers(kept: Mapping[str, Any]) -> bool:
         and isinstance(cache, list)
         and all(isinstance(line, str) and _FOUND.fullmatch(line) for line in cache)
     )
-
-
-def _without_machine(path: Path) -> str:
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    return "".join(line for line in lines if not line.startswith(tuple(f"set({name} " for name in _ASKED_ALONE)))
-
-
-def _folders(compiler: Path) -> str:
-    """Return what a compiler says of where it looks: which folders are there differs between machines."""
-    command = [str(compiler), "-E", "-v", "-x", "c++", "/dev/null"]
-    environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"}
-    try:
-        return ask(command, env=environment).stderr
-    except ToolError:
-        return ""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from builder import run
-from builder.make.job import CompileError, Job, OutOfMemoryError
+from builder.make.job import CompileError, OutOfMemoryError
 
 _COMPILER = r"\S*(?:g\+\+|gcc|c\+\+|cc|clang|clang\+\+|icpx?|icx|hipcc)(?:-[0-9.]+)?"
 _OUT_OF_MEMORY = re.compile(
@@ -17,6 +17,7 @@ _OUT_OF_MEMORY = re.compile(
 )
 """The last words of tools when memory runs out: whole lines, in which no source is named."""
 _DIAGNOSTIC = re.compile(r".+(?::\d+|\(\d+\)): (?:fatal |catastrophic )?error:|collect2: error: ld returned")
+_ERROR = re.compile(r".*: (?:fatal )?error:|CMake Error|nvcc fatal")
 _LINKING = re.compile(r"FAILED: (?:\[code=\d+\] )?\S+\.(?:so|dylib)(?: |$)")
 """The words by which ninja names a library that could not be linked."""
 _KILLED = (-9, 137)
@@ -32,18 +33,18 @@ def oom_kills() -> int:
     return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
 
 
-def of_compile(job: Job, done: run.Completed, log: Path, *, kills: int) -> CompileError:
+def of_compile(variant: str, done: run.Completed, log: Path, *, kills: int) -> CompileError:
     """Return the error with the compiler's own first error on top; `kills` counts `oom_kills` during the build."""
     lines = done.output.splitlines()
     memory = starved(lines, killed=done.returncode in _KILLED or kills > 0)
     if memory is not None:
         return OutOfMemoryError(
-            f"{job.cell.variant}: memory ran out while compiling\n{memory}",
+            f"{variant}: memory ran out while compiling\n{memory}",
             help=f"give the build more memory, or fewer compilers at once with --jobs; the whole log: {log}",
         )
-    start = next((i for i, line in enumerate(lines) if _is_error(line)), max(0, len(lines) - 20))
+    start = next((i for i, line in enumerate(lines) if _ERROR.match(line)), max(0, len(lines) - 20))
     shown = "\n".join(lines[start : start + 20])
-    error = CompileError(f"{job.cell.variant}: the build failed\n{shown}", help=f"the whole log: {log}")
+    error = CompileError(f"{variant}: the build failed\n{shown}", help=f"the whole log: {log}")
     error.linking = any(map(_LINKING.match, lines))
     return error
 
@@ -57,7 +58,3 @@ def starved(lines: Sequence[str], *, killed: bool) -> str | None:
         return None
     said = next((line for line in lines if _OUT_OF_MEMORY.fullmatch(line.strip())), None)
     return said or ("Linux killed a process because memory ran out" if killed else None)
-
-
-def _is_error(line: str) -> bool:
-    return ": error:" in line or ": fatal error:" in line or line.startswith(("CMake Error", "nvcc fatal"))

@@ -2,7 +2,7 @@
 
 import ast
 import mmap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -61,13 +61,9 @@ def torch_identity(site_packages: Path) -> FrameworkIdentity:
             f"no torch in '{site_packages}': {error}", help="install torch there, or build with isolation"
         ) from error
     facts = {name: values[name] for name in _VERSION_FIELDS if values.get(name) not in (None, "None", "")}
-    libraries = sorted(path for pattern in ("libtorch*", "libc10*") for path in (root / "lib").glob(pattern))
-    facts.update(
-        (f"build-id {path.name}", file_identity(path))
-        for path in libraries
-        if path.is_file() and not path.name.startswith(_PYTHON_LIBRARIES)
-    )
-    facts.update(_abi(root))
+    libraries = [path for pattern in ("libtorch*", "libc10*") for path in (root / "lib").glob(pattern)]
+    facts |= _build_ids(path for path in libraries if not path.name.startswith(_PYTHON_LIBRARIES))
+    facts |= _abi(root)
     return FrameworkIdentity(name="torch", version=version, facts=facts)
 
 
@@ -80,10 +76,13 @@ def tvm_ffi_identity(site_packages: Path) -> FrameworkIdentity:
     found = sorted(site_packages.glob("apache_tvm_ffi-*.dist-info"))
     if not found:
         raise IdentityError(f"no tvm-ffi in '{site_packages}'", help="install apache-tvm-ffi there")
-    libraries = sorted((site_packages / "tvm_ffi" / "lib").glob("*tvm_ffi*"))
-    facts = {f"build-id {path.name}": file_identity(path) for path in libraries if path.is_file()}
+    facts = _build_ids((site_packages / "tvm_ffi" / "lib").glob("*tvm_ffi*"))
     version = found[0].name.removeprefix("apache_tvm_ffi-").removesuffix(".dist-info")
     return FrameworkIdentity(name="tvm-ffi", version=version, facts=facts)
+
+
+def _build_ids(libraries: Iterable[Path]) -> dict[str, str]:
+    return {f"build-id {path.name}": file_identity(path) for path in sorted(libraries) if path.is_file()}
 
 
 def _assignments(text: str) -> dict[str, str]:
@@ -103,14 +102,16 @@ def python_of_torch(site_packages: Path) -> str:
     return found[-1].name.removeprefix("_C.").removesuffix(found[-1].suffix) if found else ""
 
 
-def _abi(root: Path) -> Iterator[tuple[str, str]]:
-    """Yield the platform and the C++11-ABI flag, as the symbols of c10 have them or else torch's CMake config."""
+def _abi(root: Path) -> dict[str, str]:
+    """Return the platform and the C++11-ABI flag, as the symbols of c10 have them or else torch's CMake config."""
     known = _elf_of(root / "lib/libc10.so")
-    if known is not None:
-        yield "platform", known.machine
-    flag = _declared_abi(root) if known is None else _linked_abi(known) or _declared_abi(root)
-    if flag is not None:
-        yield "cxx11-abi", flag
+    flag = None if known is None else _linked_abi(known)
+    if flag is None:  # newer versions of torch pass none to their users
+        config = root / "share/cmake/Torch/TorchConfig.cmake"
+        text = config.read_text(encoding="utf-8", errors="replace") if config.is_file() else ""
+        flag = next((value for value in ("0", "1") if f"_GLIBCXX_USE_CXX11_ABI={value}" in text), None)
+    platform = {} if known is None else {"platform": known.machine}
+    return platform if flag is None else {**platform, "cxx11-abi": flag}
 
 
 def _linked_abi(library: ElfFile) -> str | None:
@@ -124,13 +125,6 @@ def _linked_abi(library: ElfFile) -> str | None:
     if any("7__cxx1112basic_string" in name for name in names):
         return "1"
     return "0" if any(name.startswith("_ZN3c10") and "Ss" in name for name in names) else None
-
-
-def _declared_abi(root: Path) -> str | None:
-    """Return the flag that torch's CMake config passes to its users; newer versions pass none."""
-    config = root / "share/cmake/Torch/TorchConfig.cmake"
-    text = config.read_text(encoding="utf-8", errors="replace") if config.is_file() else ""
-    return next((value for value in ("0", "1") if f"_GLIBCXX_USE_CXX11_ABI={value}" in text), None)
 
 
 def file_identity(path: Path) -> str:

@@ -5,7 +5,7 @@ hub's client would load.
 """
 
 import base64
-import binascii
+import contextlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -25,6 +25,7 @@ from builder.metadata import METADATA_FILE, KernelMetadata, dependency_table
 from builder.untrusted import UntrustedError
 from builder.wording import quoted
 
+T = TypeVar("T")
 NAME: Final = "kernels.lock"
 _BUILD = "build"
 _LARGEST = 16 << 20
@@ -59,7 +60,6 @@ class LockedCommit:
 
 
 Locks = Mapping[KernelDependency, LockedCommit]
-_Locked = TypeVar("_Locked")
 
 
 def read(root: Path) -> Locks | None:
@@ -96,15 +96,10 @@ def parse(content: bytes) -> Locks:
         raise ValueError("it is nested too deeply") from None
     if not isinstance(entries, list):
         raise ValueError("it is not a list")  # noqa: TRY004  every fault of the text is a ValueError
-    return from_entries(entries)
+    return _locks(entries)
 
 
-def from_entries(entries: Iterable[Any]) -> Locks:
-    """Read the entries of a lock.
-
-    Raises:
-        ValueError: an entry has another form.
-    """
+def _locks(entries: Iterable[Any]) -> Locks:
     found: dict[KernelDependency, LockedCommit] = {}
     for each in entries:
         if not isinstance(each, dict) or each.keys() != {"dependency", "lock"}:
@@ -159,13 +154,12 @@ def _locked(table: Any, key: KernelDependency) -> LockedCommit:
 
 def _is_sha256(sri: str) -> bool:
     kind, _, text = sri.partition("-")
-    try:
+    with contextlib.suppress(ValueError):
         return kind == "sha256" and len(base64.b64decode(text, validate=True)) == _SHA256
-    except (binascii.Error, ValueError):
-        return False
+    return False
 
 
-def of(wanted: KernelDependency, locked: Mapping[KernelDependency, _Locked]) -> _Locked:
+def of(wanted: KernelDependency, locked: Mapping[KernelDependency, T]) -> T:
     """Return what is locked for a dependency.
 
     Raises:
@@ -176,14 +170,13 @@ def of(wanted: KernelDependency, locked: Mapping[KernelDependency, _Locked]) -> 
     return locked[wanted]
 
 
-def to_entry(wanted: KernelDependency, locked: LockedCommit) -> dict[str, Any]:
-    """Return an entry of a lock."""
+def _entry(wanted: KernelDependency, locked: LockedCommit) -> dict[str, Any]:
     return {"dependency": dependency_table(wanted), "lock": {"commit": locked.commit, "hash": locked.hash}}
 
 
 def dump(locks: Locks) -> bytes:
     """Return the text of a lock, with its entries in an order of their own."""
-    entries = [to_entry(key, locks[key]) for key in ordered(locks)]
+    entries = [_entry(key, locks[key]) for key in ordered(locks)]
     return json_text.document(entries, escaped=False).encode()
 
 
@@ -207,26 +200,32 @@ class LockedTree:
     locked: LockedCommit
     folder: Path
 
-    @classmethod
-    def from_json(cls, listed: Iterable[Mapping[str, Any]]) -> Mapping[KernelDependency, "LockedTree"]:
-        """Read what `to_json` wrote: the entries of a lock, each with its tree.
 
-        Raises:
-            LockError: an entry is not one of a lock.
-        """
-        entries = [(entry["tree"], {key: entry[key] for key in entry if key != "tree"}) for entry in listed]
-        try:
-            locks = from_entries([entry for _, entry in entries])
-        except ValueError as error:
-            raise LockError(f"{NAME} is not a lock of kernels: {error}", help=AGAIN) from error
-        trees = (Path(tree) for tree, _ in entries)
-        return {
-            wanted: cls(locked=locked, folder=tree) for (wanted, locked), tree in zip(locks.items(), trees, strict=True)
-        }
+LockedTrees = Mapping[KernelDependency, LockedTree]
 
-    def to_json(self, wanted: KernelDependency) -> dict[str, Any]:
-        """Return the entry of the lock, and where its tree is."""
-        return {**to_entry(wanted, self.locked), "tree": str(self.folder)}
+
+def write_trees(trees: LockedTrees | None) -> list[dict[str, Any]] | None:
+    """Return the JSON of locked kernels: entries of a lock, each with the place of its tree."""
+    if trees is None:
+        return None
+    return [{**_entry(wanted, tree.locked), "tree": str(tree.folder)} for wanted, tree in trees.items()]
+
+
+def read_trees(listed: Iterable[Mapping[str, Any]] | None) -> LockedTrees | None:
+    """Read what `write_trees` wrote.
+
+    Raises:
+        LockError: an entry is not one of a lock.
+    """
+    if listed is None:
+        return None
+    folders = [Path(entry["tree"]) for entry in listed]
+    try:
+        locks = _locks({key: entry[key] for key in entry if key != "tree"} for entry in listed)
+    except ValueError as error:
+        raise LockError(f"{NAME} is not a lock of kernels: {error}", help=AGAIN) from error
+    pairs = zip(locks.items(), folders, strict=True)
+    return {wanted: LockedTree(locked=locked, folder=folder) for (wanted, locked), folder in pairs}
 
 
 def variants(tree: Path) -> Mapping[str, Path]:
@@ -257,15 +256,6 @@ def depends_of(variant: Path) -> tuple[KernelDependency, ...]:
             f"'{variant / METADATA_FILE}' has kernel-depends that are none: {error}",
             help="lock another commit of that kernel",
         ) from error
-
-
-def python_depends_of(variant: Path) -> tuple[str, ...]:
-    """Return the Python packages that a variant of a kernel imports.
-
-    Raises:
-        LockError: its metadata.json cannot be read.
-    """
-    return _metadata(variant).python_depends
 
 
 def folders(kernel: Kernel, cell: Cell, tree_of: Callable[[KernelDependency], LockedTree]) -> tuple[KernelFolder, ...]:
@@ -300,22 +290,19 @@ def _folder(
         repo_id=wanted.repo_id,
         commit=tree.locked.commit,
         folder=folder,
-        python_depends=python_depends_of(folder),
+        python_depends=_metadata(folder).python_depends,
         depends=tuple(_folder(each, cell, tree_of, (*path, wanted)) for each in depends_of(folder)),
     )
 
 
 def variant_for(cell: Cell, names: Iterable[str]) -> str | None:
     """Return the variant that the hub's client would load where a cell is tested: compiled ones first."""
-    fitting = [(name, variant) for name in names if (variant := _parsed(name)) is not None and _serves(variant, cell)]
-    return min(fitting, key=lambda each: _rank(each[1]), default=("", None))[0] or None
-
-
-def _parsed(name: str) -> Variant | None:
-    try:
-        return Variant.parse(name)
-    except ValueError:
-        return None
+    fitting: dict[str, Variant] = {}
+    for name in names:
+        with contextlib.suppress(ValueError):  # no variant
+            variant = Variant.parse(name)
+            fitting |= {name: variant} if _serves(variant, cell) else {}
+    return min(fitting, key=lambda name: _rank(fitting[name]), default=None)
 
 
 def _serves(variant: Variant, cell: Cell) -> bool:

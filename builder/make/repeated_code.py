@@ -5,7 +5,6 @@ code. No GPU runs other instructions for that, and none lacks any.
 """
 
 from dataclasses import replace
-from typing import Any
 
 from builder.audit import gpus
 from builder.audit.library_members import libraries
@@ -42,16 +41,15 @@ def left_out(wheel: Wheel) -> tuple[Wheel, tuple[str, ...]]:
 def _not_repeated(contents: Contents) -> Group:
     """Return the images of a fat binary that stay."""
     left = frozenset(contents)
-    for image in sorted(contents, key=_order, reverse=True):
+    # Code for few GPUs, such as `9.0a`, comes before that for many.
+    order = sorted(
+        contents, key=lambda image: (gpus.is_special(image), architectures.natural(image.arch)), reverse=True
+    )
+    for image in order:
         other = _instead(image, left) if image.kind == "sass" else None
         if other is not None and cubin.does_as(contents[other](), contents[image]()):
             left -= {image}
     return left
-
-
-def _order(image: Image) -> tuple[Any, ...]:
-    """Return what sorts code for few GPUs, such as `9.0a`, behind that for many."""
-    return gpus.is_special(image), architectures.natural(image.arch)
 
 
 def _instead(image: Image, group: Group) -> Image | None:

@@ -1,9 +1,10 @@
 """The result of a build: a wheel, and a report that decides none of its bytes, kept as JSON."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from builder import codec
 from builder.loadtest.outcome import SKIPPED, LoadTest
 from builder.make.ninja_log import File
 from builder.make.objects import ObjectInputs
@@ -18,22 +19,22 @@ _LASTING = (*_ALWAYS, "canonical-path")
 class BuildReport:
     """The report on a build; a field is None if unknown, as for a build by an older `builder` or in Nix's sandbox."""
 
-    load_test: LoadTest = SKIPPED
-    not_reproducible: str | None = None
-    """The reason for which another machine may build other bytes."""
-    plan: Mapping[str, Any] | None = None
-    """The decisions of CMake about architectures and components."""
-    canonical_path: bool | None = None
-    """Whether it was built at the canonical path."""
-    sandbox: bool | None = None
-    """Whether it was built in a sandbox."""
     peak_memory: int | None = None
     """Bytes that its largest process took."""
     compile_seconds: float | None = None
     finish_seconds: float | None = None
     """Seconds from the last compiler to the end."""
+    canonical_path: bool | None = None
+    """Whether it was built at the canonical path."""
+    sandbox: bool | None = None
+    """Whether it was built in a sandbox."""
+    not_reproducible: str | None = None
+    """The reason for which another machine may build other bytes."""
     files: tuple[File, ...] | None = None
     """The files that ninja made, in the order in which it began them."""
+    load_test: LoadTest = field(default=SKIPPED, metadata=codec.spelled(write=LoadTest.to_json))
+    plan: Mapping[str, Any] | None = None
+    """The decisions of CMake about architectures and components."""
     log: str | None = None
     derivation: str | None = None
     """The derivation that Nix built; `output` is its place."""
@@ -41,23 +42,13 @@ class BuildReport:
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as the store and `--json` have it."""
-        ops = None if self.load_test.by_choice else {name: list(keys) for name, keys in self.load_test.ops.items()}
-        table = {
-            "peak-memory": self.peak_memory,
-            "compile-seconds": self.compile_seconds,
-            "finish-seconds": self.finish_seconds,
-            "canonical-path": self.canonical_path,
-            "sandbox": self.sandbox,
-            "not-reproducible": self.not_reproducible,
-            "files": None if self.files is None else [dict(file) for file in self.files],
-            "ops": ops,
-            "load-test": self.load_test.to_json(),
-            "plan": None if self.plan is None else dict(self.plan),
-            "log": self.log,
-            "derivation": self.derivation,
-            "output": self.output,
-        }
-        return {name: value for name, value in table.items() if value is not None or name in _ALWAYS}
+        found: dict[str, Any] = {}
+        for name, value in codec.encode(self).items():
+            if name == "load-test":
+                found["ops"] = None if self.load_test.by_choice else value["ops"]
+            if value is not None or name in _ALWAYS:
+                found[name] = value
+        return found
 
     @property
     def objects(self) -> tuple[File, ...]:
@@ -81,40 +72,10 @@ class BuildReport:
             ValueError: it is not a report.
         """
         try:
-            return _read(table)
-        except (AttributeError, KeyError, TypeError) as error:
-            raise ValueError(f"its report cannot be read: {error!r}") from error
-
-
-def _read(table: Mapping[str, Any]) -> BuildReport:
-    files = table.get("files")
-    return BuildReport(
-        load_test=LoadTest.from_report(table),
-        not_reproducible=table.get("not-reproducible"),
-        plan=table.get("plan"),
-        canonical_path=table.get("canonical-path"),
-        sandbox=table.get("sandbox"),
-        peak_memory=table.get("peak-memory"),
-        compile_seconds=table.get("compile-seconds"),
-        finish_seconds=table.get("finish-seconds"),
-        files=None if files is None else tuple(map(read_file, files)),
-        log=table.get("log"),
-        derivation=table.get("derivation"),
-        output=table.get("output"),
-    )
-
-
-def read_file(table: Mapping[str, Any]) -> File:
-    """Read what ninja made from its JSON values.
-
-    Raises:
-        KeyError: it lacks one of them.
-        TypeError: it is something else.
-    """
-    file = File(output=table["output"], start=table["start"], end=table["end"])
-    if "cache" in table:
-        file |= {"cache": table["cache"], "writer": table["writer"], "saved": table["saved"]}
-    return file
+            others = {name: value for name, value in table.items() if name != "load-test"}
+            return replace(codec.decode(cls, others), load_test=LoadTest.from_report(table))
+        except (AttributeError, ValueError) as error:
+            raise ValueError(f"its report cannot be read: {error}") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -113,17 +113,18 @@ def _reach(compiler: Path, *, home: Path | None) -> Iterator[Path]:
         usual = file.read(4) == _ELF and str(compiler).startswith(SYSTEM)
     if usual:
         return
-    said = _answer(compiler, "-print-search-dirs") + _answer(compiler, "-E", "-v", "-x", "c++", "/dev/null")
+    said = answer(compiler, "-print-search-dirs") + answer(compiler, "-E", "-v", "-x", "c++", "/dev/null")
     for name in ("cc1plus", "as", "ld"):
-        part = Path(_answer(compiler, f"-print-prog-name={name}").strip().rpartition("\n")[2])
+        part = Path(answer(compiler, f"-print-prog-name={name}").strip().rpartition("\n")[2])
         if part.is_absolute() and part.is_file():
-            said += f" {part.parent} {_answer(Path('ldd'), part)}"
+            said += f" {part.parent} {answer(Path('ldd'), part)}"
     for path in sorted({Path(text) for text in _FOLDERS.findall(said)}):
         if not any(path.resolve().is_relative_to(folder) for folder in (*SYSTEM, "/proc", "/dev")):
             yield from (path,) if path.is_dir() and len(path.parts) > _SHORTEST else prefixes_of(path, home=home)
 
 
-def _answer(program: Path, *arguments: str | Path) -> str:
+def answer(program: Path, *arguments: str | Path) -> str:
+    """Return what a program says, asked without the user's variables; nothing where it cannot be started."""
     try:
         done = ask([program, *arguments], env={"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"})
     except ToolError:

@@ -7,13 +7,14 @@ import stat
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO
 
 from builder.errors import ToolError
-from builder.hashes import Hasher, Write, sha256_of
+from builder.hashes import Hasher, sha256_of
 from builder.wording import quoted
 
 FOLDER = "sources"
@@ -42,7 +43,7 @@ class _Member:
     executable: bool
     target: str
     size: int
-    where: tarfile.TarInfo | zipfile.ZipInfo
+    opened: Callable[[], IO[bytes] | None]
 
 
 def place(base: Path, name: str) -> Path:
@@ -85,21 +86,18 @@ def unpack(archive: Path, target: Path, *, name: str) -> None:
     try:
         with archive.open("rb") as file:
             magic = file.read(4)
+        most = min(_MOST_BYTES, max(archive.stat().st_size, 1 << 16) * _MOST_RATIO)
         if magic.startswith(b"PK"):
             with zipfile.ZipFile(archive) as opened:
-                _write(_of_zip(opened, name), opened, target, most=_most(archive), name=name)
+                _write(_of_zip(opened, name), target, most=most, name=name)
         else:
             with tarfile.open(archive, "r:*") as tar:
-                _write(_of_tar(tar, name), tar, target, most=_most(archive), name=name)
+                _write(_of_tar(tar, name), target, most=most, name=name)
     except _DAMAGED as error:
         remedy = "look at it by hand: it may be damaged, or no archive at all"
         raise ToolError(f"{name} cannot be unpacked: {error}", help=remedy) from error
     _strip(target)
     require_inside(target, name=name)
-
-
-def _most(archive: Path) -> int:
-    return min(_MOST_BYTES, max(archive.stat().st_size, 1 << 16) * _MOST_RATIO)
 
 
 def _of_tar(tar: tarfile.TarFile, name: str) -> Iterator[_Member]:
@@ -108,7 +106,8 @@ def _of_tar(tar: tarfile.TarFile, name: str) -> Iterator[_Member]:
         kind = "file" if info.isreg() else kinds.get(info.type)
         if kind is None:
             raise _refused(name, info.name, "is neither a file, a folder nor a link")
-        yield _Member(info.name, kind, bool(info.mode & 0o111), info.linkname, info.size, info)
+        opened = partial(tar.extractfile, info)
+        yield _Member(info.name, kind, bool(info.mode & 0o111), info.linkname, info.size, opened)
 
 
 def _of_zip(opened: zipfile.ZipFile, name: str) -> Iterator[_Member]:
@@ -118,18 +117,15 @@ def _of_zip(opened: zipfile.ZipFile, name: str) -> Iterator[_Member]:
             raise _refused(name, info.filename, "is encrypted")
         if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK):
             raise _refused(name, info.filename, "is neither a file, a folder nor a link")
+        kind, link, size = "file", "", info.file_size
         if info.is_dir() or stat.S_ISDIR(mode):
-            yield _Member(info.filename, "folder", executable=False, target="", size=0, where=info)
+            kind, size = "folder", 0
         elif stat.S_ISLNK(mode):
-            target = opened.read(info)[:4096].decode("utf-8", "replace")
-            yield _Member(info.filename, "link", executable=False, target=target, size=0, where=info)
-        else:
-            yield _Member(info.filename, "file", bool(mode & 0o111), "", info.file_size, info)
+            kind, link, size = "link", opened.read(info)[:4096].decode("utf-8", "replace"), 0
+        yield _Member(info.filename, kind, bool(mode & 0o111), link, size, partial(opened.open, info.filename))
 
 
-def _write(
-    members: Iterator[_Member], opened: tarfile.TarFile | zipfile.ZipFile, target: Path, *, most: int, name: str
-) -> None:
+def _write(members: Iterator[_Member], target: Path, *, most: int, name: str) -> None:
     """Write files and folders first: no file is written through a link of the archive."""
     links: list[_Member] = []
     size = 0
@@ -148,7 +144,12 @@ def _write(
                 (target / path).mkdir(parents=True, exist_ok=True)
             case "file":
                 (target / path).parent.mkdir(parents=True, exist_ok=True)
-                _copy(_content(opened, member), target / path, executable=member.executable)
+                content = member.opened()
+                if content is None:
+                    raise ValueError(f"'{member.path}' has no content")
+                with content, (target / path).open("wb") as file:
+                    shutil.copyfileobj(content, file, _CHUNK)
+                (target / path).chmod(0o755 if member.executable else 0o644)
             case _:
                 links.append(member)
     for member in links:
@@ -161,21 +162,6 @@ def _inside(path: str, name: str) -> PurePosixPath | None:
     if path.startswith("/") or ".." in parts or "\\" in path or not path.isprintable():
         raise _refused(name, path, "has a path that leaves the tree, or is no plain path")
     return PurePosixPath(*parts) if parts else None
-
-
-def _content(opened: tarfile.TarFile | zipfile.ZipFile, member: _Member) -> IO[bytes]:
-    if isinstance(opened, zipfile.ZipFile):
-        return opened.open(member.where.filename if isinstance(member.where, zipfile.ZipInfo) else "")
-    found = opened.extractfile(member.where) if isinstance(member.where, tarfile.TarInfo) else None
-    if found is None:
-        raise ValueError(f"'{member.path}' has no content")
-    return found
-
-
-def _copy(content: IO[bytes], path: Path, *, executable: bool) -> None:
-    with content, path.open("wb") as file:
-        shutil.copyfileobj(content, file, _CHUNK)
-    path.chmod(0o755 if executable else 0o644)
 
 
 def _link(member: _Member, target: Path, name: str) -> None:
@@ -224,20 +210,17 @@ def digest(root: Path) -> str:
     """Return the sha256 over the paths, the kinds and the contents of a tree; times and owners are left out."""
     result = Hasher()
     for path, status in _walk(root):
-        inner = path.relative_to(root).as_posix()
+        kind, content = "other", b""
+        if stat.S_ISDIR(status.st_mode):
+            continue
         if stat.S_ISLNK(status.st_mode):
-            _add(result.update, "link", inner, os.fsencode(path.readlink()))
+            kind, content = "link", os.fsencode(path.readlink())
         elif stat.S_ISREG(status.st_mode):
             kind = "program" if status.st_mode & stat.S_IXUSR else "file"
-            _add(result.update, kind, inner, bytes.fromhex(sha256_of(path)))
-        elif not stat.S_ISDIR(status.st_mode):
-            _add(result.update, "other", inner, b"")
+            content = bytes.fromhex(sha256_of(path))
+        name = os.fsencode(path.relative_to(root).as_posix())
+        result.update(f"{kind} {len(name)} {len(content)} ".encode() + name + content)
     return result.hexdigest()
-
-
-def _add(write: Write, kind: str, inner: str, content: bytes) -> None:
-    name = os.fsencode(inner)
-    write(f"{kind} {len(name)} {len(content)} ".encode() + name + content)
 
 
 def _walk(root: Path) -> Iterator[tuple[Path, os.stat_result]]:

@@ -4,11 +4,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from builder import codec, json_text
-from builder.config.v5 import KernelDependency
-from builder.make.kernel_lock import LockedTree
+from builder.make.kernel_lock import LockedTrees, read_trees, write_trees
 from builder.matrix import Cell
 from builder.matrix.variant import dotted
 from builder.pins import PinSet
@@ -41,14 +39,6 @@ class InstalledPackages:
     site_packages: Path
 
 
-def _write_kernels(kernels: Mapping[KernelDependency, LockedTree] | None) -> list[dict[str, Any]] | None:
-    return None if kernels is None else [tree.to_json(wanted) for wanted, tree in kernels.items()]
-
-
-def _read_kernels(listed: list[Mapping[str, Any]] | None) -> Mapping[KernelDependency, LockedTree] | None:
-    return None if listed is None else LockedTree.from_json(listed)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
     """A kernel, one of its cells, its environment and its options; `cells.nix` writes the same as JSON."""
@@ -62,9 +52,7 @@ class Spec:
     """Folders of headers that were fetched before, by the CMake variable that names each."""
     sources: Mapping[str, Path] = field(default_factory=dict)
     """The trees of foreign sources, or their archives, by name."""
-    kernels: Mapping[KernelDependency, LockedTree] | None = field(
-        default=None, metadata=codec.spelled(write=_write_kernels, read=_read_kernels)
-    )
+    kernels: LockedTrees | None = field(default=None, metadata=codec.spelled(write=write_trees, read=read_trees))
     """The kernels of `kernels.lock`, for the load test; None where there is no lock, or an engine finds them later."""
     options: BuildOptions = field(default_factory=BuildOptions, metadata=codec.spelled(read=BuildOptions.from_json))
 

@@ -1,6 +1,7 @@
 """The record beside a wheel: the result of its load test and where it was built, for readers without the store."""
 
 from pathlib import Path
+from typing import Any
 
 from builder import json_text
 from builder.files import write_atomic
@@ -30,17 +31,21 @@ def write(wheel: Path, *, sha256: str, variant: str, report: BuildReport) -> Non
 def read(wheel: Path, *, sha256: str) -> LoadTest | None:
     """Return what became of the load test of a wheel; None where its record is gone or is that of another file."""
     try:
-        table = json_text.read(path_of(wheel))
-        return LoadTest.from_report(table) if table["sha256"] == sha256 else None
-    except (OSError, ValueError, KeyError, TypeError):
+        table = _of(wheel, sha256)
+        return None if table is None else LoadTest.from_report(table)
+    except (ValueError, AttributeError):
         return None
 
 
 def sandboxed(wheel: Path, *, sha256: str) -> bool | None:
     """Return whether a wheel was built in a sandbox; None where its record is gone or does not say it."""
+    said = (_of(wheel, sha256) or {}).get("sandbox")
+    return said if isinstance(said, bool) else None
+
+
+def _of(wheel: Path, sha256: str) -> dict[str, Any] | None:
     try:
         table = json_text.read(path_of(wheel))
-        said = table["sandbox"] if table["sha256"] == sha256 else None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError):
         return None
-    return said if isinstance(said, bool) else None
+    return table if isinstance(table, dict) and table.get("sha256") == sha256 else None

@@ -113,7 +113,7 @@ class Workplace:
 
         done = compiled() if answers is None else answers.around(compiled)
         if done.returncode != 0:
-            error = failure.of_compile(job, done, self.log, kills=failure.oom_kills() - kills)
+            error = failure.of_compile(job.cell.variant, done, self.log, kills=failure.oom_kills() - kills)
             error.files = ninja_log.read(build)
             raise error
         return done.peak

@@ -41,29 +41,24 @@ class SandboxPaths:
         """Return the steps of `enter.py`: what to mount, and links that lead there as they do on this machine."""
         system = (Path(path) for path in (*SYSTEM, *(f"/etc/{name}" for name in _OF_ETC)))
         shown = [*system, *self.readable, *_stores(self.readable)]
-        trails = [(_trail(path), False) for path in shown] + [(_trail(path), True) for path in self.writable]
-        binds = {trail.end: writable for trail, writable in trails if trail.end.exists() and trail.end != Path("/")}
-        planned = [(path, path, writable) for path, writable in binds.items() if not _is_shown(path, writable, binds)]
+        trails = [(*_trail(path), False) for path in shown] + [(*_trail(path), True) for path in self.writable]
+        binds = {end: writable for _, end, writable in trails if end.exists() and end != Path("/")}
+        # A folder above one may be shown in the same way.
+        above = {path: next((binds[parent] for parent in path.parents if parent in binds), None) for path in binds}
+        planned = [(path, path, writable) for path, writable in binds.items() if above[path] != writable]
         planned += [(source.resolve(), target, writable) for source, target, writable in self.mounts]
         planned.sort(key=lambda bind: len(bind[1].parts))
         return (
             ("cwd", str(self.cwd), ""),
             *(("file", path, text) for path, text in _FILES.items()),
             *(("write" if writable else "read", str(source), str(target)) for source, target, writable in planned),
-            *(("link", *link) for link in sorted({(str(path), to) for trail, _ in trails for path, to in trail.links})),
+            *(("link", *link) for link in sorted({link for links, _, _ in trails for link in links})),
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Trail:
-    """The way of a path to its file: each link, and the end."""
-
-    links: tuple[tuple[Path, str], ...]
-    end: Path
-
-
-def _trail(path: Path) -> _Trail:
-    links: list[tuple[Path, str]] = []
+def _trail(path: Path) -> tuple[list[tuple[str, str]], Path]:
+    """Return the way of a path to its file: each link with its target, and the end."""
+    links: list[tuple[str, str]] = []
     at, left = Path("/"), list(path.absolute().parts[1:])
     while left:
         name = left.pop(0)
@@ -72,16 +67,10 @@ def _trail(path: Path) -> _Trail:
             at = step
             continue
         target = str(step.readlink())
-        links.append((step, target))
+        links.append((str(step), target))
         at = Path("/") if target.startswith("/") else at
         left = [part for part in Path(target).parts if part != "/"] + left
-    return _Trail(links=tuple(links), end=at)
-
-
-def _is_shown(path: Path, writable: bool, binds: dict[Path, bool]) -> bool:  # noqa: FBT001  a column of a table
-    """Whether a folder above it is already shown in the same way."""
-    above = next((parent for parent in path.parents if parent in binds), None)
-    return above is not None and binds[above] == writable
+    return links, at
 
 
 def _stores(paths: Iterable[Path]) -> Iterator[Path]:
@@ -97,13 +86,10 @@ def prefixes_of(program: Path, *, home: Path | None) -> tuple[Path, ...]:
     found = [program]
     for path in (program, program.resolve()):
         folder = path.parent.parent if path.parent.name in ("bin", "sbin", "libexec") else path.parent
-        found += _without_home(folder, home) if folder != Path("/") else []
+        private = () if home is None else (home, *home.parents, home / ".local")
+        if folder != Path("/"):
+            found += [folder / part for part in _PARTS] if folder in private else [folder]
     return tuple(dict.fromkeys(found))
-
-
-def _without_home(folder: Path, home: Path | None) -> Iterable[Path]:
-    private = () if home is None else (home, *home.parents, home / ".local")
-    return (folder / part for part in _PARTS) if folder in private else (folder,)
 
 
 def link_targets(folder: Path) -> Iterator[Path]:

@@ -1,6 +1,7 @@
 """The caches of a run together: who is asked first, who may write, and that nothing fails."""
 
 import threading
+from unittest.mock import Mock, call
 
 import pytest
 
@@ -11,52 +12,42 @@ from builder.compile_cache.session import Session
 
 KEY = "ab" * 20
 OBJECT = Entry(value=b"object", seconds=3.0, writer="another")
+REFUSES = CacheError("connection refused", help="start it")
 
 
-class Server:
-    """A shared cache that keeps entries in a dictionary, and may fail."""
+@pytest.fixture
+def server():
+    """Return a shared cache that keeps entries in a dictionary."""
+    entries = {KEY: OBJECT}
+    shared = Mock(entries=entries)
+    shared.name = "redis://cache"
+    shared.get.side_effect, shared.put.side_effect = entries.get, entries.__setitem__
+    return shared
 
-    name = "redis://cache"
 
-    def __init__(self, entries=None, *, fails=None):
-        self.entries, self.fails, self.asked = entries if entries is not None else {}, fails, 0
-
-    def check(self, *, write):
-        self.rights = write
-        self._fail()
-
-    def get(self, key):
-        self._fail()
-        return self.entries.get(key)
-
-    def put(self, key, entry):
-        self._fail()
-        self.entries[key] = entry
-
-    def _fail(self):
-        self.asked += 1
-        if self.fails is not None:
-            raise self.fails
+@pytest.fixture
+def failing(server):
+    """Return one that fails, and tells of each time that it is asked."""
+    server.check.side_effect = server.get.side_effect = server.put.side_effect = REFUSES
+    return server
 
 
 def caches(tmp_path, **options):
     return Caches(local=Folder(root=tmp_path / "compiled"), writer="me", **options)
 
 
-def test_the_store_is_asked_first_then_the_shared_cache_whose_entry_is_kept(tmp_path):
-    server = Server({KEY: OBJECT})
+def test_the_store_is_asked_first_then_the_shared_cache_whose_entry_is_kept(tmp_path, server):
     found = caches(tmp_path, shared=server)
     assert found.get(KEY) == Found(entry=OBJECT, cache="redis://cache")
     assert found.get(KEY) == Found(entry=OBJECT, cache="store")
-    assert server.asked == 1
+    assert len(server.method_calls) == 1
 
 
 @pytest.mark.parametrize(
     ("access", "reads", "writes"),
     [(Access.READ, True, False), (Access.WRITE, False, True), (Access.READ_WRITE, True, True)],
 )
-def test_reading_and_writing_are_separate_rights(tmp_path, access, reads, writes):
-    server = Server({KEY: OBJECT})
+def test_reading_and_writing_are_separate_rights(tmp_path, server, access, reads, writes):
     found = caches(tmp_path, shared=server, access=access)
     assert (found.get(KEY) is not None) is reads
     found.put("cd" * 20, OBJECT)
@@ -65,43 +56,41 @@ def test_reading_and_writing_are_separate_rights(tmp_path, access, reads, writes
     assert found.local.get("cd" * 20) == OBJECT
 
 
-def test_who_writes_alone_reads_not_even_the_store(tmp_path):
-    found = caches(tmp_path, shared=Server(), access=Access.WRITE)
+def test_who_writes_alone_reads_not_even_the_store(tmp_path, server):
+    found = caches(tmp_path, shared=server, access=Access.WRITE)
     found.put(KEY, OBJECT)
     assert found.get(KEY) is None
 
 
-def test_a_server_that_fails_is_told_once_and_not_asked_again(tmp_path):
-    server = Server(fails=CacheError("connection refused", help="start it"))
-    found = caches(tmp_path, shared=server, access=Access.READ_WRITE)
+def test_a_server_that_fails_is_told_once_and_not_asked_again(tmp_path, failing):
+    found = caches(tmp_path, shared=failing, access=Access.READ_WRITE)
     found.check()
     for _ in range(3):
         assert found.get(KEY) is None
         found.put(KEY, OBJECT)
         found.remove(KEY)
     found.close()
-    assert server.asked == 1
+    assert len(failing.method_calls) == 1
     assert found.warnings() == ("the cache redis://cache is not used: connection refused\n  help: start it",)
     assert found.warnings() == ()
 
 
-def test_a_server_is_looked_at_once_before_the_first_compilation(tmp_path):
-    server = Server()
+def test_a_server_is_looked_at_once_before_the_first_compilation(tmp_path, server):
     found = caches(tmp_path, shared=server, access=Access.WRITE)
     threads = [threading.Thread(target=found.check) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert (server.asked, server.rights) == (1, True)
+    assert server.method_calls == [call.check(write=True)]
 
 
-def test_what_is_damaged_on_the_server_is_nothing_and_the_server_stays(tmp_path):
-    server = Server(fails=DamagedError("its value is not the one that was written"))
+def test_what_is_damaged_on_the_server_is_nothing_and_the_server_stays(tmp_path, server):
+    server.get.side_effect = DamagedError("its value is not the one that was written")
     found = caches(tmp_path, shared=server)
     assert found.get(KEY) is None
     assert found.get(KEY) is None
-    assert server.asked == 2
+    assert len(server.method_calls) == 2
     assert found.warnings() == ()
 
 

@@ -1,6 +1,7 @@
 """What goes between the derivations of a cell's files and that of the cell."""
 
 import json
+from unittest.mock import Mock
 
 import pytest
 
@@ -41,10 +42,7 @@ def test_a_kernel_has_its_files_and_the_names_of_the_others(place):
 
 @pytest.mark.parametrize(("error", "code"), [(CompileError("refused"), 0), (OutOfMemoryError("memory ran out"), 4)])
 def test_only_want_of_memory_fails_the_derivation_of_a_file(place, monkeypatch, capsys, error, code):
-    def refuse(*_):
-        raise error
-
-    monkeypatch.setattr(derivation.derivation, "enclosed", refuse)
+    monkeypatch.setattr(derivation.derivation, "enclosed", Mock(side_effect=error))
     pins = PinSet("cp311", "x86_64-linux", ())
     spec = Spec(kernel=place, cell=CELL, environment=PinnedPackages(path=place, pins=pins))
     (place / "given").write_text(json.dumps({"files": {}, "texts": {}}))

@@ -4,9 +4,10 @@ import os
 import socket
 import struct
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,26 +15,8 @@ from builder.compile_cache import session
 
 GREETING = b"\x01\x01\x00"
 KEY = bytes(range(20))
-
-
-class Client:
-    """Keeps values in a dictionary, and what it was asked."""
-
-    def __init__(self, values, log, command):
-        self.values, self.log = values, log
-        log.append(("connected", command))
-
-    def get(self, key):
-        return self.values.get(key)
-
-    def put(self, key, value):
-        self.values[key] = value
-
-    def remove(self, key):
-        self.values.pop(key, None)
-
-    def close(self):
-        self.log.append(("closed",))
+ASKED = bytes([len(KEY)]) + KEY
+"""A key, as ccache writes it."""
 
 
 @pytest.fixture
@@ -47,9 +30,21 @@ def log():
 
 
 @pytest.fixture
-def serving(tmp_path, values, log):
+def clients(values, log):
+    """Make what keeps values in a dictionary, and notes who was there."""
+    client = SimpleNamespace(
+        get=values.get,
+        put=values.__setitem__,
+        remove=lambda key: values.pop(key, None),
+        close=lambda: log.append(("closed",)),
+    )
+    return lambda command: log.append(("connected", command)) or client
+
+
+@pytest.fixture
+def serving(tmp_path, clients):
     path = tmp_path / "socket"
-    with session.answering(path, lambda command: Client(values, log, command)):
+    with session.answering(path, clients):
         yield path
 
 
@@ -68,21 +63,17 @@ def read(connection, size):
     return found
 
 
-def key(name=KEY):
-    return bytes([len(name)]) + name
-
-
 def test_a_value_is_put_got_and_removed(serving, values):
     with connected(serving) as connection:
         assert read(connection, 3) == GREETING
-        connection.sendall(b"\x00" + key())
+        connection.sendall(b"\x00" + ASKED)
         assert read(connection, 1) == b"\x01"
-        connection.sendall(b"\x01" + key() + b"\x01" + struct.pack("=Q", 6) + b"object")
+        connection.sendall(b"\x01" + ASKED + b"\x01" + struct.pack("=Q", 6) + b"object")
         assert read(connection, 1) == b"\x00"
         assert values == {KEY.hex(): b"object"}
-        connection.sendall(b"\x00" + key())
+        connection.sendall(b"\x00" + ASKED)
         assert read(connection, 15) == b"\x00" + struct.pack("=Q", 6) + b"object"
-        connection.sendall(b"\x02" + key())
+        connection.sendall(b"\x02" + ASKED)
         assert read(connection, 1) == b"\x00"
     assert values == {}
 
@@ -91,14 +82,11 @@ def test_many_compilations_at_once_are_answered(serving, values):
     def compile_one(number):
         name = bytes([number])
         with connected(serving) as connection:
-            connection.sendall(b"\x01" + key(name) + b"\x00" + struct.pack("=Q", 50_000) + name * 50_000)
+            connection.sendall(b"\x01" + bytes([1]) + name + b"\x00" + struct.pack("=Q", 50_000) + name * 50_000)
             read(connection, 4)
 
-    threads = [threading.Thread(target=compile_one, args=(number,)) for number in range(64)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(64) as pool:
+        list(pool.map(compile_one, range(64)))
     assert {name: len(value) for name, value in values.items()} == {f"{number:02x}": 50_000 for number in range(64)}
 
 
@@ -107,8 +95,8 @@ def test_many_compilations_at_once_are_answered(serving, values):
     [
         pytest.param(b"\x09", id="a request that there is not"),
         pytest.param(b"\x00\x00", id="an empty key"),
-        pytest.param(b"\x01" + key() + b"\x01" + struct.pack("=Q", 1 << 60), id="more than any object has"),
-        pytest.param(b"\x01" + key() + b"\x01" + struct.pack("=Q", 9) + b"half", id="a value that ends early"),
+        pytest.param(b"\x01" + ASKED + b"\x01" + struct.pack("=Q", 1 << 60), id="more than any object has"),
+        pytest.param(b"\x01" + ASKED + b"\x01" + struct.pack("=Q", 9) + b"half", id="a value that ends early"),
         pytest.param(b"\x00\x14abc", id="a key that ends early"),
     ],
 )
@@ -141,19 +129,19 @@ def test_the_command_that_asks_is_known(serving, log):
     assert log[0] == ("connected", tuple(map(os.fsdecode, own)))
 
 
-def test_afterwards_nobody_answers_and_nothing_is_left(tmp_path, values, log):
+def test_afterwards_nobody_answers_and_nothing_is_left(tmp_path, clients):
     path = tmp_path / "socket"
     path.write_bytes(b"left by a dead process")
-    with session.answering(path, lambda command: Client(values, log, command)), connected(path) as connection:
+    with session.answering(path, clients), connected(path) as connection:
         assert read(connection, 3) == GREETING
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a way around")
-def test_a_path_longer_than_an_address_works(tmp_path, values, log):
+def test_a_path_longer_than_an_address_works(tmp_path, clients):
     folder = tmp_path / ("long" * 40)
     folder.mkdir()
-    with session.answering(folder / "socket", lambda command: Client(values, log, command)):
+    with session.answering(folder / "socket", clients):
         descriptor = os.open(folder, os.O_PATH)
         with connected(f"/proc/self/fd/{descriptor}/socket") as connection:
             assert read(connection, 3) == GREETING

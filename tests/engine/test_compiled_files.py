@@ -2,7 +2,7 @@
 
 import pytest
 
-from builder.compile_cache.session import ObjectOrigin, Session
+from builder.compile_cache.session import Session
 from builder.engine.compiled_files import ServedJob
 from builder.make.job import CompileError
 from tests.report.recorded import file
@@ -10,9 +10,7 @@ from tests.report.recorded import file
 
 @pytest.fixture
 def session():
-    found = Session(caches=None)
-    found.note("a.o", ObjectOrigin(cache="store", writer="ci-7", saved=4.0))
-    return found
+    return Session(caches=None, origins={"a.o": {"cache": "store", "writer": "ci-7", "saved": 4.0}})
 
 
 def test_of_a_build_that_failed_each_object_says_where_it_came_from(session):

@@ -4,11 +4,12 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from builder import kernel, loadtest, matrix
+from builder import kernel, loadtest
 from builder.config import LoadTestRule
 from builder.loadtest import failures, packages
 from builder.loadtest.outcome import SKIPPED, LoadState, LoadTest
@@ -16,6 +17,8 @@ from builder.loadtest.packages import LoadTestPackages
 from builder.make import wheel_record as record
 from builder.make.report import BuildReport
 from builder.pins import PinnedWheel
+from tests.given.cells import cell_in
+from tests.given.files import write
 from tests.paths import TESTS
 
 DATA = TESTS / "data/kernels"
@@ -32,48 +35,30 @@ backends = ["cpu", "cuda"]
 """
 
 
-@pytest.fixture
-def make(tmp_path):
-    """Write a pure-Python kernel; return it and the cell of a backend."""
-
-    def write(init, *, general="", backend="cuda"):
-        root = tmp_path / "kernel"
-        package = root / "torch-ext/package"
-        package.mkdir(parents=True)
-        (root / "build.toml").write_text(CONFIG.format(general=general))
-        (package / "__init__.py").write_text(init)
-        loaded = kernel.load(root)
-        rows = [row for row in matrix.rows() if row.system == "x86_64-linux" and row.set == "release"]
-        cells = matrix.select(loaded.config, rows, unbundled=False)
-        return loaded, next(cell for cell in cells if cell.backend == backend)
-
-    return write
+TINY_CELL = cell_in(DATA / "tiny", system="x86_64-linux", sets=("release",))
+"""A cell whose library is compiled."""
 
 
-def setup(package, cell, *, packages=None, **given):
-    has = packages or LoadTestPackages()
-    return loadtest.Setup(package=package, cell=cell, python=Path(sys.executable), packages=has, **given)
+def setup(tmp_path, init, *, general="", tables="", backend="cuda", cell=None, **given):
+    """Write a pure-Python kernel, and return what a load test has; its cell may be that of a compiled one."""
+    root = write(
+        tmp_path / "kernel",
+        {"build.toml": CONFIG.format(general=general) + tables, "torch-ext/package/__init__.py": init},
+    )
+    cell = cell or cell_in(root, system="x86_64-linux", sets=("release",), backend=backend)
+    return loadtest.Setup(package=root / "torch-ext/package", cell=cell, python=Path(sys.executable), **given)
 
 
 @pytest.fixture
-def judge(make):
+def judge(tmp_path):
     """Return what becomes of a pure-Python package."""
-
-    def run(init, *, has=None, **given):
-        loaded, cell = make(init, **given)
-        package = loaded.root / "torch-ext/package"
-        return loadtest.load(setup(package, cell, packages=has), ops="ops")
-
-    return run
+    return lambda init, **given: loadtest.load(setup(tmp_path, init, **given), ops="ops")
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_bytecode_is_kept_only_where_it_may_be(make, kept):
-    loaded, cell = make("")
-    package = loaded.root / "torch-ext/package"
-    found = loadtest.load(setup(package, cell, bytecode=kept), ops="ops")
-    assert found.outcome is LoadState.LOADED
-    assert (package / "__pycache__").exists() == kept
+def test_bytecode_is_kept_only_where_it_may_be(judge, tmp_path, kept):
+    assert judge("", bytecode=kept).outcome is LoadState.LOADED
+    assert (tmp_path / "kernel/torch-ext/package/__pycache__").exists() == kept
 
 
 def test_a_module_that_nobody_declares_is_named_with_the_line_that_declares_it(judge):
@@ -107,7 +92,7 @@ def test_triton_is_nothing_to_declare_where_torch_brings_none(judge):
 
 def test_what_is_declared_and_not_at_hand_refuses_nothing(judge):
     absent = {"nki": "'nki' is not pinned for Python 3.11 on x86_64-linux"}
-    found = judge("import nki\n", has=LoadTestPackages(absent=absent))
+    found = judge("import nki\n", packages=LoadTestPackages(absent=absent))
     assert found.outcome is LoadState.NOT_TESTED
     assert "is not pinned" in found.reason
     assert not found.by_choice
@@ -196,27 +181,9 @@ def test_an_earlier_test_answers_only_what_is_asked():
     assert all(each.answers(LoadTestRule.SKIP) for each in (loaded, broken, away, SKIPPED))
 
 
-def check_imports(loaded, cell, **given):
-    package = loaded.root / "torch-ext/package"
-    return loadtest.check_imports(setup(package, cell, **given), ops="ops")
-
-
-@pytest.fixture
-def compiled(make):
-    """Return a package whose library is not there yet, and the cell that will compile it."""
-
-    def write(init):
-        loaded, _ = make(init)
-        tiny = kernel.load(DATA / "tiny")
-        rows = [row for row in matrix.rows() if row.system == "x86_64-linux" and row.set == "release"]
-        return loaded, matrix.select(tiny.config, rows, unbundled=False)[0]
-
-    return write
-
-
-def test_a_missing_module_is_seen_before_the_library_is_there(compiled):
-    found = check_imports(*compiled("from ._ops import ops\nimport no_such_module\n"))
-    assert found.module == "no_such_module"
+def test_a_missing_module_is_seen_before_the_library_is_there(tmp_path):
+    has = setup(tmp_path, "from ._ops import ops\nimport no_such_module\n", cell=TINY_CELL)
+    assert loadtest.check_imports(has, ops="ops").module == "no_such_module"
 
 
 @pytest.mark.parametrize(
@@ -231,8 +198,8 @@ def test_a_missing_module_is_seen_before_the_library_is_there(compiled):
         pytest.param("from . import missing_part\n", id="own module"),
     ],
 )
-def test_nothing_else_is_refused_before_the_library_is_there(compiled, init):
-    assert check_imports(*compiled(init)) is None
+def test_nothing_else_is_refused_before_the_library_is_there(tmp_path, init):
+    assert loadtest.check_imports(setup(tmp_path, init, cell=TINY_CELL), ops="ops") is None
 
 
 def test_imports_are_found_without_running_a_file():
@@ -276,13 +243,13 @@ def test_what_a_torch_lacks_is_not_asked_of_the_sources(symbol):
 @pytest.mark.cmake
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc: apt-get install gcc")
 @pytest.mark.parametrize("name", ["_package_cpu_1.so", "_package_cpu_1.abi3.so"])
-def test_the_words_of_the_loader_reach_the_user_past_a_package_that_hides_them(compiled, tmp_path, name):
-    loaded, cell = compiled("try:\n    import package._package_cpu_1\nexcept ImportError:\n    pass\n")
+def test_the_words_of_the_loader_reach_the_user_past_a_package_that_hides_them(tmp_path, name):
+    hides = "try:\n    import package._package_cpu_1\nexcept ImportError:\n    pass\n"
+    has = setup(tmp_path, hides, cell=TINY_CELL)
     source = tmp_path / "a.c"
     source.write_text("void cuTensorMapEncodeTiled(void);\nvoid f(void) { cuTensorMapEncodeTiled(); }\n")
-    package = loaded.root / "torch-ext/package"
-    subprocess.run(["gcc", "-shared", "-fPIC", "-o", package / name, source], check=True)
-    found = loadtest.load(setup(package, cell), ops="_package_cpu_1")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", has.package / name, source], check=True)
+    found = loadtest.load(has, ops="_package_cpu_1")
     assert found.outcome is LoadState.BROKEN
     assert "undefined symbol 'cuTensorMapEncodeTiled': it is of 'libcuda.so.1', the driver" in found.reason
     assert 'cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", …)' in found.help
@@ -294,26 +261,23 @@ def test_a_library_that_a_driver_brings_is_a_missing_device():
     assert not failures.lacks_a_driver(said.replace("libcuda.so.1", "libmine.so"))
 
 
-def test_what_the_load_test_has_is_declared_or_brought(make):
-    loaded, cell = make("import triton\n", general='python-depends = ["einops"]\n')
-    assert packages.wanted(loaded, cell) == ("einops", "triton")
+def test_what_the_load_test_has_is_declared_or_brought(tmp_path):
+    has = setup(tmp_path, "import triton\n", general='python-depends = ["einops"]\n')
+    assert packages.wanted(kernel.load(tmp_path / "kernel"), has.cell) == ("einops", "triton")
 
 
-def test_a_module_of_a_required_package_that_is_not_here_refuses_nothing(make):
-    general = '[wheel]\nrequires = ["Some.Thing[x]>=1", "einops"]\n'
-    loaded, cell = make("import thing\n", general="")
-    (loaded.root / "build.toml").write_text(CONFIG.format(general="") + general)
-    loaded = kernel.load(loaded.root)
+def test_a_module_of_a_required_package_that_is_not_here_refuses_nothing(tmp_path):
+    given = setup(tmp_path, "import thing\n", tables='[wheel]\nrequires = ["Some.Thing[x]>=1", "einops"]\n')
     here = PinnedWheel(file="", name="einops", version="0.8.1", sha256="")
-    has = packages.found(loaded, cell, wheels=(here,), why="is not pinned")
+    has = packages.found(kernel.load(tmp_path / "kernel"), given.cell, wheels=(here,), why="is not pinned")
     assert has.unmet == {"some-thing": "'Some.Thing[x]>=1' is not pinned"}
     assert has.names == ("einops 0.8.1",)
-    found = loadtest.load(setup(loaded.root / "torch-ext/package", cell, packages=has), ops="ops")
+    found = loadtest.load(replace(given, packages=has), ops="ops")
     assert found.outcome is LoadState.NOT_TESTED
     assert "nor is a package that may have it: 'Some.Thing[x]>=1' is not pinned" in found.reason
 
 
-def test_an_exception_of_another_package_names_it_with_its_version(make, tmp_path):
+def test_an_exception_of_another_package_names_it_with_its_version(judge, tmp_path):
     folder = tmp_path / "others"
     files = {"outer/__init__.py": "import inner\n", "inner.py": "raise ValueError('registered twice')\n"}
     for name, version in {"outer": "0.1.8", "Inner-Dist": "0.2"}.items():
@@ -322,31 +286,24 @@ def test_an_exception_of_another_package_names_it_with_its_version(make, tmp_pat
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
         own = [file for file in files if file.startswith(name[:5].lower())]
         (info / "RECORD").write_text("".join(f"{file},,\n" for file in own))
-    for file, text in files.items():
-        (folder / file).parent.mkdir(exist_ok=True)
-        (folder / file).write_text(text)
-    loaded, cell = make("import outer\n")
-    has = LoadTestPackages(folders=(folder,))
-    found = loadtest.load(setup(loaded.root / "torch-ext/package", cell, packages=has), ops="ops")
+    has = LoadTestPackages(folders=(write(folder, files),))
+    found = judge("import outer\n", packages=has)
     assert found.outcome is LoadState.BROKEN
     assert "raised in 'outer 0.1.8', 'Inner-Dist 0.2': bound the one that does not fit" in found.help
-    (loaded.root / "torch-ext/package/__init__.py").write_text("raise ValueError\n")
-    own = loadtest.load(setup(loaded.root / "torch-ext/package", cell, packages=has), ops="ops")
+    own = judge("raise ValueError\n", packages=has)
     assert own.help.startswith("correct what the last line names")
 
 
-def test_triton_is_left_out_where_nobody_imports_it(make):
-    loaded, cell = make("import torch\n")
-    assert packages.wanted(loaded, cell) == ()
+def test_triton_is_left_out_where_nobody_imports_it(tmp_path):
+    has = setup(tmp_path, "import torch\n")
+    assert packages.wanted(kernel.load(tmp_path / "kernel"), has.cell) == ()
 
 
-def test_a_kernel_that_another_depends_on_is_noted_when_it_is_not_at_hand(make):
-    loaded, cell = make(
-        "import other_kernel\n", general='kernel-depends = [{ repo-id = "us/other-kernel", version = 1 }]\n'
-    )
-    has = packages.found(loaded, cell, wheels=(), why="is not pinned")
-    package = loaded.root / "torch-ext/package"
-    found = loadtest.load(setup(package, cell, packages=has), ops="ops")
+def test_a_kernel_that_another_depends_on_is_noted_when_it_is_not_at_hand(tmp_path):
+    depends = 'kernel-depends = [{ repo-id = "us/other-kernel", version = 1 }]\n'
+    given = setup(tmp_path, "import other_kernel\n", general=depends)
+    has = packages.found(kernel.load(tmp_path / "kernel"), given.cell, wheels=(), why="is not pinned")
+    found = loadtest.load(replace(given, packages=has), ops="ops")
     assert found.outcome is LoadState.NOT_TESTED
     assert "'us/other-kernel' of kernel-depends is not at hand" in found.reason
     assert set(has.absent) == {"other_kernel", "kernels"}

@@ -44,13 +44,9 @@ SAYS_STDIN = "import os, sys\nraise RuntimeError(repr((sys.stdin.read(), os.fsta
 @pytest.fixture
 def setup(tmp_path):
     """Return what a load test has, before there is a package."""
-
-    def make(module="mine", **given):
-        (tmp_path / "installed").mkdir()
-        package = tmp_path / "installed" / module
-        return loadtest.Setup(package=package, cell=CELL, python=Path(sys.executable), **given)
-
-    return make
+    folder, python = tmp_path / "installed", Path(sys.executable)
+    folder.mkdir()
+    return lambda module="mine", **given: loadtest.Setup(package=folder / module, cell=CELL, python=python, **given)
 
 
 def install(package, init, code):

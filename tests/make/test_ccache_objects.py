@@ -13,6 +13,7 @@ from builder.make import ccache
 from builder.toolchain import this_machine
 from builder.toolchain.tool import Search
 from tests import needs
+from tests.given.files import program
 from tests.given.jobs import job
 
 
@@ -33,7 +34,7 @@ def compile_with(tmp_path):
         command = (str(found), str(compiler), "-MD", "-MF", "one.d", "-c", "one.c", "-o", "one.o")
         with answering(scratch / ccache.SOCKET, session.client):
             subprocess.run(command, cwd=tmp_path, env={**os.environ, **ccache.variables(scratch)}, check=True)
-        return session.origins["one.o"].cache
+        return session.origins["one.o"].get("cache")
 
     return run
 
@@ -41,20 +42,14 @@ def compile_with(tmp_path):
 @pytest.fixture
 def meanwhile(tmp_path):
     """A compiler, while which something happens in the folder of the header, after ccache began."""
-
-    def make(event):
-        script = tmp_path / "compiler"
-        script.write_text(
-            textwrap.dedent(f"""\
+    return lambda event: program(
+        tmp_path / "compiler",
+        textwrap.dedent(f"""\
             #!/bin/sh
             {needs.program("gcc")} "$@" || exit
             case " $* " in *" one.c "*) sleep 0.3; {event} ;; esac
-            """)
-        )
-        script.chmod(0o755)
-        return script
-
-    return make
+            """),
+    )
 
 
 def test_a_link_to_a_header_made_meanwhile_keeps_no_object_out(compile_with, meanwhile):

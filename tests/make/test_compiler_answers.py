@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -38,27 +39,23 @@ def answers(store, tmp_path):
     return make
 
 
-def cmake(build, seen):
+def cmake(build, seen, ends=FINE):
     """Do what CMake does in its folder; say whether it had to look at the compilers."""
-
-    def run():
-        folder = build / "CMakeFiles/4.0.0"
-        seen.append(sorted(path.name for path in folder.iterdir()) if folder.is_dir() else [])
-        if not folder.is_dir():
-            folder.mkdir(parents=True)
-            (folder / "CMakeCUDACompiler.cmake").write_text(COMPILER)
-            (folder / "CMakeSystem.cmake").write_text("")
-            (build / "CMakeCache.txt").write_text(CACHE)
-        (build / "build.ninja").write_text("")
-        return FINE
-
-    return run
+    folder = build / "CMakeFiles/4.0.0"
+    seen.append(sorted(path.name for path in folder.iterdir()) if folder.is_dir() else [])
+    if not folder.is_dir():
+        folder.mkdir(parents=True)
+        (folder / "CMakeCUDACompiler.cmake").write_text(COMPILER)
+        (folder / "CMakeSystem.cmake").write_text("")
+        (build / "CMakeCache.txt").write_text(CACHE)
+    (build / "build.ninja").write_text("")
+    return ends
 
 
 def looked(answers):
     """Build, and return the files of compilers that CMake found, one list for each time that it ran."""
     seen = []
-    assert answers.around(cmake(answers.build, seen)) is FINE
+    assert answers.around(lambda: cmake(answers.build, seen)) is FINE
     return seen
 
 
@@ -87,12 +84,7 @@ def test_answers_for_other_compilers_are_not_taken_and_are_replaced(answers):
 
 def test_nothing_is_kept_of_a_build_that_failed(answers):
     first = answers("first")
-
-    def fails():
-        cmake(first.build, [])()
-        return WRONG
-
-    assert first.around(fails) is WRONG
+    assert first.around(lambda: cmake(first.build, [], WRONG)) is WRONG
     assert looked(answers("second")) == [[]]
 
 
@@ -104,7 +96,7 @@ def test_a_build_that_cmake_does_not_configure_with_them_is_run_again_without(an
         if (second.build / "CMakeFiles").is_dir():
             seen.append("refused")
             return WRONG
-        return cmake(second.build, seen)()
+        return cmake(second.build, seen)
 
     assert second.around(run) is FINE
     assert seen == ["refused", []]
@@ -113,12 +105,7 @@ def test_a_build_that_cmake_does_not_configure_with_them_is_run_again_without(an
 def test_a_build_that_fails_after_it_is_configured_is_not_run_again(answers):
     looked(answers("first"))
     second, seen = answers("second"), []
-
-    def fails():
-        cmake(second.build, seen)()
-        return WRONG
-
-    assert second.around(fails) is WRONG
+    assert second.around(lambda: cmake(second.build, seen, WRONG)) is WRONG
     assert len(seen) == 1
 
 
@@ -163,13 +150,9 @@ def test_a_store_that_cannot_be_written_keeps_none_and_refuses_no_build(answers,
 
 def test_what_cannot_be_written_into_the_build_folder_is_left_out(answers, monkeypatch):
     looked(answers("first"))
-
-    def full(_path, _text, **_given):
-        raise OSError(28, "No space left on device")
-
     second, seen = answers("second"), []
     with monkeypatch.context() as patch:
-        patch.setattr(compiler_answers.Path, "write_text", full)
+        patch.setattr(compiler_answers.Path, "write_text", Mock(side_effect=OSError(28, "No space left on device")))
         assert second.around(lambda: seen.append(sorted(second.build.iterdir())) or WRONG) is WRONG
     assert seen == [[]]
 

@@ -21,17 +21,9 @@ WORDS = (
 )
 
 
-class Cell:
-    variant = "torch213-cpu"
-
-
-class Job:
-    cell = Cell()
-
-
 def failed(output, tmp_path, *, returncode=1, kills=0):
     done = Completed(returncode=returncode, output=output, peak=0)
-    return failure.of_compile(Job(), done, tmp_path / "log", kills=kills)
+    return failure.of_compile("torch213-cpu", done, tmp_path / "log", kills=kills)
 
 
 @pytest.mark.parametrize("line", [*WORDS[3:], "virtual memory exhausted: Cannot allocate memory",

@@ -10,6 +10,7 @@ from builder.errors import BuilderError, ToolError
 from builder.kernel import git_fetch
 from builder.make import header_folders
 from builder.render.sources import header_calls
+from tests.given.files import write
 from tests.given.repositories import commit
 
 CONFIG = """
@@ -29,17 +30,12 @@ depends = ["torch", "{depends}"]
 src = ["one.cu"]
 """
 
+CUTLASS = {"include/cutlass/cutlass.h": "// 3.8", "tools/util/include/cutlass/util/a.h": "// 3.8"}
+
 
 def config(folder, depends="cutlass_3_8"):
     (folder / "build.toml").write_text(CONFIG.format(depends=depends))
     return kernel.load(folder).config
-
-
-def cutlass(folder, text="// 3.8"):
-    for path in ("include/cutlass/cutlass.h", "tools/util/include/cutlass/util/a.h"):
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
-    return folder
 
 
 def test_a_pinned_version_is_a_wheel_of_the_environment(tmp_path):
@@ -59,7 +55,7 @@ def test_a_version_that_git_fetches_is_no_wheel(tmp_path):
 
 
 def test_a_folder_that_the_user_names_goes_before_the_wheel(tmp_path):
-    environ = {"CUTLASS_SRC_DIR": str(cutlass(tmp_path / "mine"))}
+    environ = {"CUTLASS_SRC_DIR": str(write(tmp_path / "mine", CUTLASS))}
     (tmp_path / "cutlass_library/source").mkdir(parents=True)
     found = config(tmp_path)
     assert header_folders.wheels(found, Backend.CUDA, environ=environ) == ()
@@ -71,17 +67,13 @@ def test_a_folder_that_the_user_names_goes_before_the_wheel(tmp_path):
 
 def test_a_named_folder_counts_by_its_content_and_not_by_its_path(tmp_path):
     found = config(tmp_path)
-
-    def digest(name, text="// 3.8"):
-        environ = {"CUTLASS_SRC_DIR": str(cutlass(tmp_path / name, text))}
-        return header_folders.digests(found, Backend.CUDA, environ=environ)
-
-    first = digest("a")
+    write(tmp_path, {f"{name}/{path}": text for name in "abcd" for path, text in CUTLASS.items()})
+    write(tmp_path, {"c/include/cutlass/cutlass.h": "// 3.9", "d/include/cutlass/new.h": ""})
+    environs = [{"CUTLASS_SRC_DIR": str(tmp_path / name)} for name in "abcd"]
+    first, same, edited, longer = (header_folders.digests(found, Backend.CUDA, environ=environ) for environ in environs)
     assert set(first) == {"CUTLASS_SRC_DIR"}
-    assert digest("b") == first
-    assert digest("c", "// 3.9") != first
-    (tmp_path / "a/include/cutlass/new.h").write_text("")
-    assert digest("a") != first
+    assert same == first
+    assert len({each["CUTLASS_SRC_DIR"] for each in (first, edited, longer)}) == 3
     assert header_folders.digests(found, Backend.CPU, environ={"CUTLASS_SRC_DIR": "nowhere"}) == {}
 
 

@@ -4,6 +4,7 @@ import struct
 import subprocess
 from dataclasses import asdict
 from importlib import metadata
+from unittest.mock import Mock
 
 import pytest
 
@@ -231,10 +232,7 @@ def test_a_change_is_named_with_both_values():
 def test_a_cmake_that_is_no_package_is_no_error(monkeypatch):
     assert of_build_tools().keys() == {"cmake", "scikit-build-core"}
 
-    def missing(name):
-        raise metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(metadata, "version", missing)
+    monkeypatch.setattr(metadata, "version", Mock(side_effect=metadata.PackageNotFoundError))
     assert of_build_tools()["cmake"] == "not a package"
 
 

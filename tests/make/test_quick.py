@@ -1,33 +1,25 @@
 """A quick build is never taken for a full one: not by its project, and not by its key."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from builder import kernel, matrix
-from builder.config import Backend, Framework
+from builder.config import Backend
 from builder.errors import BuilderError
-from builder.make.framework import identity_of
-from builder.make.job import Job
 from builder.make.record import record_of
 from builder.make.spec import InstalledPackages, Spec
 from builder.matrix import architectures
 from builder.render import render
 from builder.wheel.options import BuildOptions
-from tests.make.test_identity import torch_at
+from tests.given.jobs import job
 from tests.paths import ROOT
 
 STABLE = kernel.load(ROOT / "examples/rmsnorm-stable")
 CELL = next(cell for cell in matrix.select(STABLE.config, matrix.rows()) if cell.toolkit == "13.0")
 ALL = architectures.generations()[0].capabilities
-
-
-def record(tmp_path, only, project):
-    environment = InstalledPackages(python=Path(sys.executable), site_packages=tmp_path)
-    spec = Spec(kernel=STABLE.root, cell=CELL, environment=environment, options=BuildOptions(only=only))
-    framework = identity_of(Framework.TORCH, tmp_path)
-    return record_of(Job(spec=spec, kernel=STABLE, project=project, framework=framework, toolchain=None))
 
 
 def test_a_project_is_rendered_for_its_gpus_with_every_toolkit():
@@ -39,9 +31,13 @@ def test_a_project_is_rendered_for_its_gpus_with_every_toolkit():
 
 
 def test_a_full_build_and_a_quick_one_have_other_keys_also_where_they_compile_the_same(tmp_path):
-    torch_at(tmp_path)
-    project = render(STABLE, Backend.CUDA)
-    full, quick, other = (record(tmp_path, only, project) for only in ((), ALL, ("9.0",)))
+    given = job(kernel=STABLE, project=render(STABLE, Backend.CUDA))
+    environment = InstalledPackages(python=Path(sys.executable), site_packages=tmp_path)
+    specs = (
+        Spec(kernel=STABLE.root, cell=CELL, environment=environment, options=BuildOptions(only=only))
+        for only in ((), ALL, ("9.0",))
+    )
+    full, quick, other = (record_of(replace(given, spec=spec)) for spec in specs)
     assert "archs" not in full.wheel
     assert quick.wheel["archs"] == " ".join(ALL)
     assert len({full.key, quick.key, other.key}) == 3

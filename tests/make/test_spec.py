@@ -13,7 +13,7 @@ from builder import kernel, matrix
 from builder.config import LoadTestRule
 from builder.config.v5 import KernelDependency
 from builder.errors import BuilderError
-from builder.make.kernel_lock import LockedCommit, LockedTree, LockError
+from builder.make.kernel_lock import LockedCommit, LockedTree, LockError, read_trees, write_trees
 from builder.make.spec import InstalledPackages, PinnedPackages, Spec
 from builder.pins import PinnedWheel, PinSet
 from builder.wheel.options import BuildOptions
@@ -98,15 +98,15 @@ def test_an_option_that_a_build_cannot_have_is_refused(table, said):
 
 def test_locked_kernels_of_a_spec_that_are_none_of_a_lock_are_refused():
     tree = LockedTree(locked=LockedCommit(commit="a" * 40, hash=f"sha256-{'A' * 43}="), folder=Path("t"))
-    entry = tree.to_json(KernelDependency(repo_id="team/base", version=1))
-    assert LockedTree.from_json([entry]) == {KernelDependency(repo_id="team/base", version=1): tree}
+    (entry,) = write_trees({KernelDependency(repo_id="team/base", version=1): tree})
+    assert read_trees([entry]) == {KernelDependency(repo_id="team/base", version=1): tree}
     for wrong, said in (
         ([entry, entry], "'team/base' (version 1) is there twice"),
         ([{**entry, "more": 1}], "an entry has not the keys"),
         ([{**entry, "dependency": {"repo-id": "team/base"}}], "a dependency has not the keys"),
     ):
         with pytest.raises(LockError, match=re.escape(said)):
-            LockedTree.from_json(wrong)
+            read_trees(wrong)
 
 
 def test_without_isolation_there_are_no_pins():
