@@ -25,7 +25,7 @@ from builder.make.workplace import Workplace
 
 def main(environ: Mapping[str, str]) -> int:
     """Compile the variable `source`, or build a cell from what was compiled; return the exit code."""
-    return derivation.reported(lambda: _compile(environ) if "source" in environ else _link(environ))
+    return derivation.main(environ, _compile if "source" in environ else _link)
 
 
 def _compile(environ: Mapping[str, str]) -> None:

@@ -1,6 +1,7 @@
 """The packages of a load test: what a user's environment has besides torch, by torch, build.toml and other kernels."""
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -85,12 +86,13 @@ def parts(names: Iterable[str]) -> tuple[str, ...]:
 
 def _mentions(kernel: Kernel, module: str) -> bool:
     """Whether a file of the package has an import of `module` in its text: what nobody imports is not installed."""
-    root = kernel.root / package_directory(kernel.config)
-    files = (path for path in sorted(root.rglob("*.py")) if path.is_file())
-    texts = (
-        path.read_bytes() for path in files if not any(part.startswith(".") for part in path.relative_to(root).parts)
+    root, said = (
+        kernel.root / package_directory(kernel.config),
+        re.compile(rf"(import|from) {re.escape(module)}".encode()),
     )
-    return any(f"{verb} {module}".encode() in text for text in texts for verb in ("import", "from"))
+    files = (path for path in root.rglob("*.py") if path.is_file())
+    own = (path for path in files if not any(part.startswith(".") for part in path.relative_to(root).parts))
+    return any(said.search(path.read_bytes()) for path in own)
 
 
 def found(
@@ -116,22 +118,23 @@ def found(
     """
     versions = {wheel.name: wheel.version for wheel in wheels}
     packages = {name: dependencies.distribution(name) for name in wanted(kernel, cell)}
-    absent = {
-        module: f"'{name}' {why}"
-        for name, package in packages.items()
-        if package not in versions
-        for module in dependencies.modules(name)
-    }
     commits = {each.repo_id: each.commit[:7] for each in locked}
     required = {requirement.package: requirement for requirement in kernel.config.wheel.requires}
     others, depends = kernels or {}, depended(kernel, cell.backend)
-    at_hand = {*others, *(each.repo_id for each in locked)}
-    missing = [repository for repository in depends if repository not in at_hand]
+    # Modules that locked kernels import, which their users have.
+    absent = {
+        module: f"'{name}' is needed by the kernel '{each.repo_id}' alone"
+        for each in (each for kernel in locked for each in kernel.all())
+        for name in each.python_depends
+        for module in dependencies.modules(name)
+    }
+    missing = [name for name, package in packages.items() if package not in versions]
+    absent |= {module: f"'{name}' {why}" for name in missing for module in dependencies.modules(name)}
     absent |= {
         module_of(each): f"the kernel '{each}' of kernel-depends is not at hand: `builder lock` brings it"
-        for each in missing
+        for each in depends
+        if each not in others and each not in commits
     }
-    absent = {**_of_locked(locked), **absent}
     if depends:
         absent[_CLIENT] = f"'{_CLIENT}' would load {', '.join(depends)} from the hub, and a load test has no network"
     return LoadTestPackages(
@@ -148,17 +151,6 @@ def found(
         absent=absent,
         unmet={name: f"'{requirement}' {why}" for name, requirement in required.items() if name not in versions},
     )
-
-
-def _of_locked(locked: Iterable[KernelFolder]) -> dict[str, str]:
-    """Return the modules that locked kernels import, which their users have and this test may lack."""
-    return {
-        module: f"'{name}' is needed by the kernel '{kernel.repo_id}' alone"
-        for each in locked
-        for kernel in each.all()
-        for name in kernel.python_depends
-        for module in dependencies.modules(name)
-    }
 
 
 def depended(kernel: Kernel, backend: Backend) -> tuple[str, ...]:

@@ -28,24 +28,19 @@ _VARIABLES = ("CC", "CXX", "CUDA_HOME", "ROCM_PATH", "ONEAPI_ROOT")
 """Variables in which a package set may name its compilers and toolkits."""
 
 
-def main(environ: Mapping[str, str]) -> int:
-    """Build the cell of the variable `spec`; return the exit code."""
-
-    def built() -> None:
-        place = enclosed(Spec.from_json(environ["spec"]), environ)
-        write(place.job, build(place), Path(environ["out"]))
-
-    return reported(built)
-
-
-def reported(action: Callable[[], None]) -> int:
-    """Run what a derivation does, say why it fails, and return the exit code."""
+def main(environ: Mapping[str, str], action: Callable[[Mapping[str, str]], None] | None = None) -> int:
+    """Build the cell of the variable `spec`, or do another action; say why it fails, and return the exit code."""
     try:
-        action()
+        (action or _build)(environ)
     except BuilderError as error:
         terminal.err(f"error: {error}")
         return error.exit_code
     return 0
+
+
+def _build(environ: Mapping[str, str]) -> None:
+    place = enclosed(Spec.from_json(environ["spec"]), environ)
+    write(place.job, build(place), Path(environ["out"]))
 
 
 def write(job: Job, built: Built, out: Path) -> None:

@@ -34,6 +34,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 _SHA256 = 32
 AGAIN: Final = "write it anew: builder lock"
+_ANOTHER: Final = "lock another commit of that kernel"
 
 
 class LockError(BuilderError):
@@ -240,7 +241,7 @@ def _metadata(variant: Path) -> KernelMetadata:
         with path.open("rb") as file:
             return KernelMetadata.read(file.read(_LARGEST))
     except (OSError, UntrustedError) as error:
-        raise LockError(f"'{path}' cannot be read: {error}", help="lock another commit of that kernel") from error
+        raise LockError(f"'{path}' cannot be read: {error}", help=_ANOTHER) from error
 
 
 def depends_of(variant: Path) -> tuple[KernelDependency, ...]:
@@ -252,10 +253,8 @@ def depends_of(variant: Path) -> tuple[KernelDependency, ...]:
     try:
         return tuple(map(dependency, _metadata(variant).kernel_depends))
     except ValueError as error:
-        raise LockError(
-            f"'{variant / METADATA_FILE}' has kernel-depends that are none: {error}",
-            help="lock another commit of that kernel",
-        ) from error
+        message = f"'{variant / METADATA_FILE}' has kernel-depends that are none: {error}"
+        raise LockError(message, help=_ANOTHER) from error
 
 
 def folders(kernel: Kernel, cell: Cell, tree_of: Callable[[KernelDependency], LockedTree]) -> tuple[KernelFolder, ...]:

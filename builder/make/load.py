@@ -49,8 +49,8 @@ def _begin(place: Workplace, held: contextlib.ExitStack) -> loadtest.LoadProcess
     try:
         package = _installed(place)
         package.parent.mkdir()
-        _stand_ins(place.job, None, place.scratch)
-        return held.enter_context(loadtest.begun(_setup(place, package), early=True))
+        setup = _setup(place, package, libraries(place.job, None, place.scratch))
+        return held.enter_context(loadtest.begun(setup, early=True))
     except (OSError, BuilderError):
         return None
 
@@ -70,8 +70,8 @@ def test(place: Workplace, wheel: Wheel, *, early: Early | None) -> loadtest.Loa
     unpack(wheel, package.parent)
     metadata = KernelMetadata.read((package / METADATA_FILE).read_bytes())
     begun = None if early is None else early.result()
-    _stand_ins(job, package, place.scratch)
-    setup = _setup(place, package) if begun is None else begun.setup
+    found = libraries(job, package, place.scratch)
+    setup = _setup(place, package, found) if begun is None else begun.setup
     return loadtest.load(setup, ops=str(metadata.ops), extensions=metadata.extensions, early=begun)
 
 
@@ -80,14 +80,14 @@ def _installed(place: Workplace) -> Path:
     return place.scratch / "installed" / place.job.kernel.config.general.name.module
 
 
-def _setup(place: Workplace, package: Path) -> loadtest.Setup:
+def _setup(place: Workplace, package: Path, libraries: tuple[Path, ...]) -> loadtest.Setup:
     job = place.job
     return loadtest.Setup(
         package=package,
         cell=job.cell,
         python=job.test_python,
         runner=() if job.emulator is None else job.emulator.command,
-        libraries=_search(job, place.scratch),
+        libraries=libraries,
         bytecode=job.keeps_bytecode,
         packages=_packages(job, place.scratch / "kernel-depends"),
         visible=_visible(place),
@@ -131,9 +131,9 @@ def check_imports(place: Workplace) -> None:
             target = package / PurePosixPath(path).relative_to(rendered)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
-    _stand_ins(job, package, place.scratch)
+    setup = _setup(place, package, libraries(job, package, place.scratch))
     extensions = {str(name): f"_{package.name}_{name}" for name in names}
-    refused = loadtest.check_imports(_setup(place, package), ops=f"_{package.name}", extensions=extensions)
+    refused = loadtest.check_imports(setup, ops=f"_{package.name}", extensions=extensions)
     if refused is not None:
         refused.require(job.load_test)
 
@@ -165,29 +165,19 @@ def _packages(job: Job, folder: Path) -> loadtest.LoadTestPackages:
     return replace(packages, folders=(*packages.folders, folder))
 
 
-def _search(job: Job, scratch: Path) -> tuple[Path, ...]:
-    """Return where the loader finds GPU libraries that the system lacks: stand-ins, and those of wheels."""
+def libraries(job: Job, package: Path | None, scratch: Path) -> tuple[Path, ...]:
+    """Return where the loader finds GPU libraries that the system lacks: those of wheels, or else stand-ins.
+
+    Stand-ins, which are never called, are made for what `package` and the framework need.
+    """
     if job.toolchain is None or job.cell.backend is Backend.CPU:
         return ()
-    cuda = job.toolchain.cuda
+    cuda, folder = job.toolchain.cuda, scratch / "stand-ins"
     search = [job.site_packages / "torch/lib", *sorted(job.site_packages.glob("nvidia/*/lib"))]
     search += [] if cuda is None else [cuda.path.parent.parent / "lib64"]
-    return (scratch / "stand-ins", *search)
-
-
-def libraries(job: Job, package: Path, scratch: Path) -> tuple[Path, ...]:
-    """Return where the loader finds what a wheel needs of a GPU's libraries; stand-ins for those that are missing."""
-    _stand_ins(job, package, scratch)
-    return _search(job, scratch)
-
-
-def _stand_ins(job: Job, package: Path | None, scratch: Path) -> None:
-    """Make stand-ins for GPU libraries that this machine lacks; they are never called."""
-    folder, *search = _search(job, scratch) or (scratch,)
-    if job.toolchain is None or not search:
-        return
     # Python loads torch's own module before the kernel's, and that needs libraries which the kernel's does not.
-    libraries = sorted((job.site_packages / "torch").glob("_C.*.so"))
-    libraries += [] if package is None else sorted(package.rglob("*.so"))
-    libraries += [path for folder in job.test_packages.kernel_folders for path in sorted(folder.rglob("*.so"))]
-    standin.make(standin.missing(libraries, search=tuple(search)), folder, cc=job.toolchain.cc.path)
+    loaded = sorted((job.site_packages / "torch").glob("_C.*.so"))
+    loaded += [] if package is None else sorted(package.rglob("*.so"))
+    loaded += [path for kernel in job.test_packages.kernel_folders for path in sorted(kernel.rglob("*.so"))]
+    standin.make(standin.missing(loaded, search=tuple(search)), folder, cc=job.toolchain.cc.path)
+    return (folder, *search)

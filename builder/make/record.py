@@ -1,5 +1,6 @@
 """The record of everything that decides the bytes of a wheel; its digest is the build key."""
 
+import contextlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -94,16 +95,13 @@ def _environment(job: Job) -> dict[str, str]:
 
 def of_build_tools() -> dict[str, str]:
     """Return the versions of the tools that configure a build without isolation; otherwise the pins have them."""
-    return {name: _version_of(name) for name in ("cmake", "scikit-build-core")}
-
-
-def _version_of(distribution: str) -> str:
     from importlib import metadata  # noqa: PLC0415  only a build without isolation asks
 
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:  # a system's own CMake, as conda has it
-        return "not a package"
+    found = dict.fromkeys(("cmake", "scikit-build-core"), "not a package")  # as a system's own CMake, of conda
+    for name in found:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
 
 
 def file_digests(files: Mapping[str, bytes]) -> dict[str, str]:
@@ -123,11 +121,9 @@ class Change:
 def changes(before: Mapping[str, Any], after: BuildRecord) -> tuple[Change, ...]:
     """Return what differs between a stored record and one to be built, field by field, causes first, then sorted."""
     old, new = dict(_flat(before)), dict(_flat(codec.encode(after)))
-    return tuple(
-        Change(field=name, before=old.get(name), after=new.get(name))
-        for name in sorted({*old, *new}, key=lambda name: (_follows(name), name))
-        if old.get(name) != new.get(name)
-    )
+    names = sorted({*old, *new}, key=lambda name: (_follows(name), name))
+    found = (Change(field=name, before=old.get(name), after=new.get(name)) for name in names)
+    return tuple(change for change in found if change.before != change.after)
 
 
 def _follows(name: str) -> bool:

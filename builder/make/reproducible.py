@@ -1,4 +1,4 @@
-"""The rules that make a wheel the same bytes everywhere, each with the difference that it prevents.
+"""The rules that make a wheel the same bytes everywhere.
 
 Rules that a rendered project carries are applied by `cmake/reproducible.cmake` and its neighbours, by these names.
 """
@@ -16,76 +16,22 @@ from builder.errors import BuilderError
 from builder.toolchain.tool import REACHES_BUILD
 from builder.wording import nearest
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
-    """One measure, and what differs between two builds without it."""
-
-    name: str
-    leak: str
-    where: str
-    """The module or CMake function that applies it; that of a rendered project does so without `builder`, too."""
-
-
-RULES = (
-    Rule(
-        name="canonical-path",
-        leak="the folder of the build, in `__FILE__` and in the module id that cudafe++ makes of a source's real path",
-        where="builder/sandbox/__init__.py",
-    ),
-    Rule(
-        name="sandbox",
-        leak="files of the machine that no key sees, such as one that a source names in `.incbin`",
-        where="builder/sandbox/enter.py",
-    ),
-    Rule(
-        name="module-id",
-        leak="the same module id, which ends in names of kernels, where the canonical path cannot be had",
-        where="builder/make/reproducible.py",
-    ),
-    Rule(
-        name="prefix-map",
-        leak="the folder of the build in `__FILE__` and in assertions, where the canonical path cannot be had",
-        where="cmake/prefix_map.cmake",
-    ),
-    Rule(
-        name="random-seed",
-        leak="random numbers in the names that a compiler makes up, such as those of sections for link-time code",
-        where="cmake/random_seed.cmake",
-    ),
-    Rule(
-        name="strip",
-        leak="local symbols, which have the number of the process in the names of nvcc's temporary files",
-        where="cmake/reproducible.cmake",
-    ),
-    Rule(
-        name="install-rpath",
-        leak="the folder of the environment in the search path of the library",
-        where="cmake/extension.cmake",
-    ),
-    Rule(
-        name="source-date-epoch",
-        leak="the time of the build in `__DATE__` and `__TIME__`",
-        where="builder/make/reproducible.py",
-    ),
-    Rule(
-        name="environment",
-        leak="variables of the user that compilers, CMake and Python read: CPATH, CFLAGS, LANG, TZ, HOME",
-        where="builder/make/reproducible.py",
-    ),
-    Rule(
-        name="fixed-zip",
-        leak="times, modes and the order of the files in the archive",
-        where="builder/wheel/archive.py",
-    ),
-    Rule(
-        name="sorted-inputs",
-        leak="the order in which a folder lists its files, where a glob names sources",
-        where="builder/kernel/source_set.py",
-    ),
+NAMES = (
+    "canonical-path",
+    "sandbox",
+    "module-id",
+    "prefix-map",
+    "random-seed",
+    "strip",
+    "install-rpath",
+    "source-date-epoch",
+    "environment",
+    "fixed-zip",
+    "sorted-inputs",
 )
-NAMES = tuple(rule.name for rule in RULES)
-
+"""The rules; docs/reproducibility.md has what each of them prevents, and where it is applied."""
+OF_PROJECT = ("prefix-map", "random-seed", "strip", "install-rpath")
+"""The rules that a rendered project carries, so that a build without `builder` has them too."""
 SANDBOX_PATHS = "BUILDER_SANDBOX_PATHS"
 """Variable of the user with more folders to show to a build, for compilers with parts in unusual places."""
 
@@ -165,7 +111,7 @@ def variables(
 
 def cmake_defines(rules: Rules) -> dict[str, str]:
     """Return the CMake variables that switch rules of a rendered project off."""
-    off = [rule.name for rule in RULES if rule.where.startswith("cmake/") and rule.name in rules.off]
+    off = [name for name in OF_PROJECT if name in rules.off]
     return {"KERNEL_WITHOUT_RULES": ";".join(off)} if off else {}
 
 

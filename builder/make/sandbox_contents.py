@@ -10,7 +10,7 @@ from builder.make import header_folders, source_trees
 from builder.make.job import Job
 from builder.make.reproducible import SANDBOX_PATHS
 from builder.run import ask
-from builder.sandbox.paths import SYSTEM, SandboxPaths, link_targets, prefixes_of
+from builder.sandbox import SYSTEM, SandboxPaths, link_targets, prefixes_of
 from builder.toolchain.tool import REACHES_BUILD
 
 _ONEAPI = Path("/opt/intel/oneapi")

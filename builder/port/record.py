@@ -20,8 +20,7 @@ from builder.port import source_facts
 from builder.port.recording import Recording, Run, decode
 from builder.port.settings import RESULT, SPEC, Setting, make_machine, settings
 from builder.run import Limits, ends_within, started
-from builder.sandbox import CANONICAL, SandboxPaths
-from builder.sandbox.paths import prefixes_of
+from builder.sandbox import CANONICAL, SandboxPaths, prefixes_of
 
 _RECORDER = Path(__file__).with_name("recorder")
 _START = "import sys; sys.path.insert(0, sys.argv[1]); from _recorder.script import main; main(sys.argv[2])"

@@ -1,6 +1,6 @@
 """The process that makes a sandbox around a command: it runs alone, before the command, and waits for its end.
 
-Its arguments are what `builder/sandbox/paths.py` planned, then `--` and the command. Namespaces of a user need no
+Its arguments are what `builder/sandbox/__init__.py` planned, then `--` and the command. Namespaces of a user need no
 root. The process itself stays outside; its child is pid 1 of the sandbox, ends with it and ends all that is in it. Once
 the old root is gone nothing can be imported any more, so all that is used is imported at the top; it is little, since
 Python's start is most of the time that a sandbox takes.

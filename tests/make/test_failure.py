@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.make import failure
+from builder.make import workplace
 from builder.make.job import CompileError, OutOfMemoryError
 from builder.run import Completed
 
@@ -23,7 +23,7 @@ WORDS = (
 
 def failed(output, tmp_path, *, returncode=1, kills=0):
     done = Completed(returncode=returncode, output=output, peak=0)
-    return failure.of_compile("torch213-cpu", done, tmp_path / "log", kills=kills)
+    return workplace.compile_error("torch213-cpu", done, tmp_path / "log", kills=kills)
 
 
 @pytest.mark.parametrize("line", [*WORDS[3:], "virtual memory exhausted: Cannot allocate memory",
@@ -57,7 +57,7 @@ def test_words_of_a_kernels_code_are_a_compile_error(tmp_path, words, form):
 @given(st.text(), st.sampled_from(WORDS))
 def test_no_words_beside_an_error_of_the_code_count(text, words):
     output = f"{text}\n{words}\na.cpp:1:1: error: {words}\n{words}"
-    assert failure.starved(output.splitlines(), killed=True) is None
+    assert workplace.starved(output.splitlines(), killed=True) is None
 
 
 def test_a_build_that_the_kernel_killed_ran_out_of_memory(tmp_path):

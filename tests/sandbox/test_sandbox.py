@@ -19,7 +19,7 @@ from builder.make import wheel_record as record
 from builder.make.report import BuildReport
 from builder.matrix.variant import Variant
 from builder.run import run as run_tool
-from builder.sandbox.paths import SandboxPaths, link_targets, prefixes_of
+from builder.sandbox import SandboxPaths, link_targets, prefixes_of
 from tests.given import processes
 from tests.paths import ROOT
 from tests.wheels import make
