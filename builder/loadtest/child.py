@@ -34,7 +34,11 @@ def main() -> None:
             _stand_in(asked)
         else:
             _load_libraries(asked, found)
-        _provide_kernels(asked)
+        if asked["depends"]:  # the kernels that this one depends on
+            loader = importlib.machinery.SourceFileLoader("_builder_kernel_client", asked["client"])
+            client = types.ModuleType(loader.name)
+            loader.exec_module(client)
+            client.provide(asked["depends"])
         importlib.import_module(asked["module"])
         main, *extensions = asked["libraries"]
         early = asked["framework"] in ("tvm-ffi", "ctypes") or asked["of-one-python"]
@@ -109,15 +113,6 @@ def _stand_in(asked: Asked) -> None:
         vars(module).update(dict.fromkeys(("ops", "module", "load", "PATH", "BACKEND"), _Anything()))
         vars(module).update(add_op_namespace_prefix=lambda op_name, ops=library["ops"]: f"{ops}::{op_name}")
         sys.modules[name] = module
-
-
-def _provide_kernels(asked: Asked) -> None:
-    """Give the kernel those that it depends on."""
-    if asked["depends"]:
-        loader = importlib.machinery.SourceFileLoader("_builder_kernel_client", asked["client"])
-        client = types.ModuleType(loader.name)
-        loader.exec_module(client)
-        client.provide(asked["depends"])
 
 
 class _Anything:

@@ -86,10 +86,8 @@ def parts(names: Iterable[str]) -> tuple[str, ...]:
 
 def _mentions(kernel: Kernel, module: str) -> bool:
     """Whether a file of the package has an import of `module` in its text: what nobody imports is not installed."""
-    root, said = (
-        kernel.root / package_directory(kernel.config),
-        re.compile(rf"(import|from) {re.escape(module)}".encode()),
-    )
+    root = kernel.root / package_directory(kernel.config)
+    said = re.compile(rf"(import|from) {re.escape(module)}".encode())
     files = (path for path in root.rglob("*.py") if path.is_file())
     own = (path for path in files if not any(part.startswith(".") for part in path.relative_to(root).parts))
     return any(said.search(path.read_bytes()) for path in own)

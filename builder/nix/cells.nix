@@ -100,7 +100,7 @@ let
       };
     };
 
-  # Whether a kernel is load-tested, by the rule of `load_test_rule` in builder/make/prepare.py.
+  # Whether a kernel is load-tested, by the rule of `load_test` in builder/make/job.py.
   isTested =
     kernel: options:
     util.findFirst (rule: rule != null) "require" [

@@ -25,6 +25,7 @@ cd "$3"
 shift 3
 exec "$@"
 """
+
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 """The folders of a system's toolchain; on most systems all but the first are links into it."""
 _OF_ETC = ("alternatives", "clang", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "nvcc.profile")

@@ -17,6 +17,7 @@ from tests.wheels import make, package
 CUDA = Variant.parse("torch213-cxx11-cu130-x86_64-linux")
 SPECIFIC, OF_FAMILY = 1 << 20, 1 << 21
 OLD, NEW = b"code of the old", b"code of the new"
+PTX_86, PTX_89 = (image(1, arch, content=b".version 9.0") for arch in (86, 89))
 
 
 def sass(arch, code=OLD):
@@ -25,17 +26,15 @@ def sass(arch, code=OLD):
     return image(2, int(arch.rstrip("af").replace(".", "")), flags=suffix, content=content)
 
 
-def ptx(arch):
-    return image(1, int(arch.replace(".", "")), content=b".version 9.0")
-
-
 def library(*fatbins):
     return hostile.elf({f"code{number}": fatbin(*images) for number, images in enumerate(fatbins)})
 
 
-def wheel(folder, *libraries, archs=("8.0",)):
-    more = {f"_demo{number}.abi3.so": Bytes(content) for number, content in enumerate(libraries)}
-    return Wheel.read(make(folder, "demo", CUDA, files=package("demo", CUDA, archs=list(archs), more=more)))
+def wheel(folder, *libraries, archs=("8.0",), shared=()):
+    """Return a wheel whose metadata may say which architectures run the code of others."""
+    more = {f"_demo{number}.abi3.so": Bytes(content, mode=0o755) for number, content in enumerate(libraries)}
+    files = package("demo", CUDA, archs=list(archs), shared=shared, more=more)
+    return Wheel.read(make(folder, "demo", CUDA, requires=["torch==2.13.*"], files=files))
 
 
 def left(folder, *libraries):
@@ -68,8 +67,8 @@ def test_code_is_left_out_where_all_gpus_that_took_it_take_the_same(tmp_path, im
 
 
 def test_ptx_stays_and_so_does_the_machine_code_it_is_listed_with(tmp_path):
-    assert left(tmp_path, library([sass("8.6"), sass("8.9"), ptx("8.6")])) == ([["ptx 8.6", "sass 8.6"]], ("8.9",))
-    both = library([sass("8.6"), sass("8.9"), ptx("8.9")])
+    assert left(tmp_path, library([sass("8.6"), sass("8.9"), PTX_86])) == ([["ptx 8.6", "sass 8.6"]], ("8.9",))
+    both = library([sass("8.6"), sass("8.9"), PTX_89])
     assert left(tmp_path, both) == ([["ptx 8.9", "sass 8.6", "sass 8.9"]], ())
 
 
@@ -92,35 +91,27 @@ def test_damaged_device_code_is_refused(tmp_path):
         repeated_code.left_out(wheel(tmp_path, library([image(66, 80)])))
 
 
-def finished(folder, images, *, archs, shared):
-    """Return a wheel whose metadata say which architectures run the code of others."""
-    files = package(
-        "demo", CUDA, archs=archs, shared=shared, more={"_demo.abi3.so": Bytes(library(images), mode=0o755)}
-    )
-    return make(folder, "demo", CUDA, requires=["torch==2.13.*"], files=files)
-
-
-def missing(path):
-    return [finding.symbol for finding in audit.run(Wheel.read(path)).findings if finding.rule == "archs"]
+def missing(found):
+    return [finding.symbol for finding in audit.run(found).findings if finding.rule == "archs"]
 
 
 def test_the_audit_takes_the_code_of_another_for_what_is_promised(tmp_path):
     archs = ["8.6+PTX", "8.9", "9.0", "9.0a"]
-    images = [sass("8.6"), ptx("8.6"), sass("9.0")]
-    assert missing(finished(tmp_path, images, archs=archs, shared=["8.9", "9.0a"])) == []
-    assert missing(finished(tmp_path, images, archs=archs, shared=["8.9"])) == ["9.0a"]
-    assert missing(finished(tmp_path, images[2:], archs=archs[1:], shared=["8.9", "9.0a"])) == ["8.9"]
+    images = [sass("8.6"), PTX_86, sass("9.0")]
+    assert missing(wheel(tmp_path, library(images), archs=archs, shared=["8.9", "9.0a"])) == []
+    assert missing(wheel(tmp_path, library(images), archs=archs, shared=["8.9"])) == ["9.0a"]
+    assert missing(wheel(tmp_path, library(images[2:]), archs=archs[1:], shared=["8.9", "9.0a"])) == ["8.9"]
 
 
 def test_the_wheel_of_a_family_keeps_what_shares_its_code(tmp_path):
     archs = ["8.6+PTX", "8.9", "9.0", "9.0a"]
-    path = finished(tmp_path, [sass("8.6"), ptx("8.6"), sass("9.0")], archs=archs, shared=["8.9", "9.0a"])
+    whole = wheel(tmp_path, library([sass("8.6"), PTX_86, sass("9.0")]), archs=archs, shared=["8.9", "9.0a"])
     said = {}
-    for family, made_of_it in families.split(kernel_wheel.read(path)):
+    for family, made_of_it in families.split(kernel_wheel.read(whole.path)):
         place = tmp_path / made_of_it.name
         place.write_bytes(made_of_it.content)
         said[str(family)] = kernel_wheel.read(place).metadata
-        assert missing(place) == []
+        assert missing(Wheel.read(place)) == []
     listed = {family: (table.archs, table.shared_code) for family, table in said.items()}
     assert listed["sm80"] == (("8.6+PTX", "8.9"), ("8.9",))
     assert listed["sm90"] == (("9.0", "9.0a"), ("9.0a",))
