@@ -32,16 +32,12 @@ def json_object(content: bytes) -> dict[str, object]:
     except UnicodeEncodeError:
         raise UntrustedError("it holds half of a surrogate pair, which is not a character") from None
     except ValueError as error:
-        raise UntrustedError(f"it is not JSON: {_first_line(error)}") from None
+        raise UntrustedError(f"it is not JSON: {str(error).splitlines()[0][:200]}") from None
     if not isinstance(value, dict):
         raise UntrustedError("it is not a JSON object")
     if _is_deep(value):
         raise UntrustedError(f"it is nested deeper than {_DEEPEST} levels")
     return value
-
-
-def _first_line(error: ValueError) -> str:
-    return str(error).splitlines()[0][:200]
 
 
 def _is_deep(value: object) -> bool:

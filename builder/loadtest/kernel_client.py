@@ -26,15 +26,11 @@ def provide(tree: Tree) -> None:
     `tree` has for each repository `null`, if that is not at hand, a `module` that can be imported, or a `folder` with
     the tree that it `depends` on itself.
     """
-    use = _client()
-    use(_modules(tree, use, {})).__enter__()
-
-
-def _client() -> Use:
     if importlib.util.find_spec("kernels") is None:
-        return _StandIn.installed().use
-    use: Use = importlib.import_module("kernels.deps").use_kernel_deps
-    return use
+        use: Use = _StandIn.installed().use
+    else:
+        use = importlib.import_module("kernels.deps").use_kernel_deps
+    use(_modules(tree, use, {})).__enter__()
 
 
 def _modules(tree: Tree, use: Use, loaded: dict[str, Any]) -> dict[str, Any]:

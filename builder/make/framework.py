@@ -54,7 +54,7 @@ def torch_identity(site_packages: Path) -> FrameworkIdentity:
     """
     root = site_packages / "torch"
     try:
-        values = _assignments((root / "version.py").read_text(encoding="utf-8"))
+        values = _constants((root / "version.py").read_text(encoding="utf-8"))
         version = values["__version__"]
     except (OSError, SyntaxError, ValueError, KeyError) as error:
         raise IdentityError(
@@ -85,14 +85,15 @@ def _build_ids(libraries: Iterable[Path]) -> dict[str, str]:
     return {f"build-id {path.name}": file_identity(path) for path in sorted(libraries) if path.is_file()}
 
 
-def _assignments(text: str) -> dict[str, str]:
+def _constants(text: str) -> dict[str, str]:
     """Return the constants that a module assigns; the module is not run."""
     values: dict[str, str] = {}
     for node in ast.parse(text).body:
-        if not isinstance(node, (ast.Assign, ast.AnnAssign)) or not isinstance(node.value, ast.Constant):
-            continue
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        values.update((target.id, str(node.value.value)) for target in targets if isinstance(target, ast.Name))
+        match node:
+            case ast.Assign(targets=[*targets], value=ast.Constant(value=value)):
+                values |= {target.id: str(value) for target in targets if isinstance(target, ast.Name)}
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.Constant(value=value)):
+                values[name] = str(value)
     return values
 
 

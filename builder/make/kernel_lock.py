@@ -148,16 +148,13 @@ def _locked(table: Any, key: KernelDependency) -> LockedCommit:
         raise ValueError(f"the lock of {named(key)} names no whole commit")
     if sri is None:
         raise ValueError(f"the lock of {named(key)} has no hash, which `kernels lock` leaves out")
-    if not isinstance(sri, str) or not _is_sha256(sri):
+    kind, _, text = str(sri).partition("-")
+    digest = b""
+    with contextlib.suppress(ValueError):
+        digest = base64.b64decode(text, validate=True)
+    if not isinstance(sri, str) or kind != "sha256" or len(digest) != _SHA256:
         raise ValueError(f"the hash of {named(key)} is not 'sha256-' and the base64 of 32 bytes")
     return LockedCommit(commit=commit, hash=sri)
-
-
-def _is_sha256(sri: str) -> bool:
-    kind, _, text = sri.partition("-")
-    with contextlib.suppress(ValueError):
-        return kind == "sha256" and len(base64.b64decode(text, validate=True)) == _SHA256
-    return False
 
 
 def of(wanted: KernelDependency, locked: Mapping[KernelDependency, T]) -> T:

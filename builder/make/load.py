@@ -81,7 +81,19 @@ def _installed(place: Workplace) -> Path:
 
 
 def _setup(place: Workplace, package: Path, libraries: tuple[Path, ...]) -> loadtest.Setup:
+    """Return what the process has; the kernels that this one depends on are unpacked for it."""
     job = place.job
+    # The interpreter of an environment finds its packages by itself; another one is told.
+    packages = job.test_packages
+    if job.emulator is not None:
+        packages = replace(packages, folders=(job.site_packages, *packages.folders))
+    if packages.kernels:
+        folder = place.scratch / "kernel-depends"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        for path in packages.kernels:
+            unpack(Wheel.read(path), folder)
+        packages = replace(packages, folders=(*packages.folders, folder))
     return loadtest.Setup(
         package=package,
         cell=job.cell,
@@ -89,7 +101,7 @@ def _setup(place: Workplace, package: Path, libraries: tuple[Path, ...]) -> load
         runner=() if job.emulator is None else job.emulator.command,
         libraries=libraries,
         bytecode=job.keeps_bytecode,
-        packages=_packages(job, place.scratch / "kernel-depends"),
+        packages=packages,
         visible=_visible(place),
         processes=place.processes,
     )
@@ -148,21 +160,6 @@ def _strangers(job: Job) -> frozenset[str]:
     files = job.project.files.items()
     own = [text for path, text in files if path.endswith(".py") and path.startswith(f"{rendered}/")]
     return frozenset().union(*map(imported_modules, own)) - known
-
-
-def _packages(job: Job, folder: Path) -> loadtest.LoadTestPackages:
-    """Unpack the kernels that this one depends on, and return all packages of the load test."""
-    # The interpreter of an environment finds its packages by itself; another one is told.
-    packages = job.test_packages
-    if job.emulator is not None:
-        packages = replace(packages, folders=(job.site_packages, *packages.folders))
-    if not packages.kernels:
-        return packages
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    for path in packages.kernels:
-        unpack(Wheel.read(path), folder)
-    return replace(packages, folders=(*packages.folders, folder))
 
 
 def libraries(job: Job, package: Path | None, scratch: Path) -> tuple[Path, ...]:

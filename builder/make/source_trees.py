@@ -96,7 +96,12 @@ def unpack(archive: Path, target: Path, *, name: str) -> None:
     except _DAMAGED as error:
         remedy = "look at it by hand: it may be damaged, or no archive at all"
         raise ToolError(f"{name} cannot be unpacked: {error}", help=remedy) from error
-    _strip(target)
+    (first, *others) = [*target.iterdir(), None]
+    if first is not None and not any(others) and first.is_dir() and not first.is_symlink():
+        aside = target.with_name(f"{target.name}.top")
+        first.rename(aside)
+        target.rmdir()
+        aside.rename(target)
     require_inside(target, name=name)
 
 
@@ -176,17 +181,6 @@ def _link(member: _Member, target: Path, name: str) -> None:
     if original.is_symlink() or not original.is_file():
         raise _refused(name, member.path, f"is a hard link to {quoted(member.target)}, which is no file of the archive")
     shutil.copy2(original, path)
-
-
-def _strip(target: Path) -> None:
-    """Take the content of a single folder at the top in place of that folder."""
-    (first, *others) = [*target.iterdir(), None]
-    if first is None or any(others) or first.is_symlink() or not first.is_dir():
-        return
-    aside = target.with_name(f"{target.name}.top")
-    first.rename(aside)
-    target.rmdir()
-    aside.rename(target)
 
 
 def require_inside(root: Path, *, name: str) -> None:
