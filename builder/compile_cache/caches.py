@@ -15,7 +15,7 @@ _WRITERS = 4
 """Uploads at once."""
 
 
-class Shared(Protocol):
+class SharedCache(Protocol):
     """A cache that several machines use."""
 
     @property
@@ -46,7 +46,7 @@ class Shared(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class CacheHit:
     """An entry, and the cache that had it."""
 
     entry: Entry
@@ -60,7 +60,7 @@ class Caches:
     local: Folder
     writable: bool = True
     """Whether the store takes entries."""
-    shared: Shared | None = None
+    shared: SharedCache | None = None
     access: Access = Access.READ
     writer: str = ""
     """The name of this machine, in the entries that it writes."""
@@ -96,19 +96,19 @@ class Caches:
             self._warnings.clear()
         return found
 
-    def get(self, key: str) -> Found | None:
+    def get(self, key: str) -> CacheHit | None:
         """Return the entry of a key from the first cache that has it; what is shared is kept in the store, too."""
         if not self.access.reads:
             return None
         entry = self.local.get(key)
         if entry is not None:
-            return Found(entry=entry, cache=LOCAL)
+            return CacheHit(entry=entry, cache=LOCAL)
         shared = self.shared
         entry = self._ask(lambda cache: cache.get(key))
         if entry is None or shared is None:
             return None
         self._keep(key, entry)
-        return Found(entry=entry, cache=shared.name)
+        return CacheHit(entry=entry, cache=shared.name)
 
     def put(self, key: str, entry: Entry) -> None:
         """Keep an entry in the store, and give it to the shared cache meanwhile, if this build may."""
@@ -133,7 +133,7 @@ class Caches:
             if first:
                 self.warn(f"compiled files are not kept: {error.message}")
 
-    def _ask(self, ask: Callable[[Shared], T]) -> T | None:
+    def _ask(self, ask: Callable[[SharedCache], T]) -> T | None:
         """Ask the shared cache; one that fails is not asked again, since each wait would hold a compiler."""
         shared = self.shared
         if shared is None:

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from builder.compile_cache import LOCAL
-from builder.compile_cache.caches import Caches, Found
+from builder.compile_cache.caches import CacheHit, Caches
 from builder.compile_cache.folder import Entry
 from builder.make.ccache import SOCKET
-from builder.make.ninja_log import File, Origin
+from builder.make.ninja_log import File, ObjectOrigin
 
 _GREETING = bytes((1, 1, 0))
 """Version 1 of the protocol, and one capability: get, put and remove."""
@@ -145,7 +145,7 @@ class Session:
     """The objects of one build, by the paths that ninja has for them; compilations call it from their threads."""
 
     caches: Caches
-    origins: dict[str, Origin] = field(default_factory=dict)
+    origins: dict[str, ObjectOrigin] = field(default_factory=dict)
     """Empty for an object that was compiled here."""
     given: set[str] = field(default_factory=set)
     """The keys of what compilations were given."""
@@ -159,7 +159,7 @@ class Session:
     def explain(self, files: Sequence[File]) -> tuple[File, ...]:
         """Return what ninja made, each object with where it came from."""
         with self.lock:
-            return tuple({**file, **self.origins.get(file["output"], Origin())} for file in files)
+            return tuple({**file, **self.origins.get(file["output"], ObjectOrigin())} for file in files)
 
     def strangers(self) -> str:
         """Name the caches, but that of the store, that gave objects; empty where none did."""
@@ -187,7 +187,7 @@ class Compilation:
     session: Session
     output: str | None
     began: float = field(default_factory=time.monotonic)
-    found: Found | None = None
+    found: CacheHit | None = None
     wrote: bool = False
 
     def get(self, key: str) -> bytes | None:
@@ -214,10 +214,10 @@ class Compilation:
 
         ccache does not keep every object that it compiles: not one whose header changed meanwhile.
         """
-        origin = Origin()
+        origin = ObjectOrigin()
         if self.found is not None and self.found.entry.holds_object and not self.wrote:
             entry = self.found.entry
-            origin = Origin(cache=self.found.cache, writer=entry.writer, saved=entry.seconds)
+            origin = ObjectOrigin(cache=self.found.cache, writer=entry.writer, saved=entry.seconds)
         if self.output is not None:
             with self.session.lock:
                 self.session.origins[self.output] = origin

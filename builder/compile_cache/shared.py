@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from builder.compile_cache import CacheOptions
-from builder.compile_cache.caches import Caches, Shared
+from builder.compile_cache.caches import Caches, SharedCache
 from builder.compile_cache.folder import Folder
 from builder.errors import BuilderError
 from builder.store import COMPILED, Store
@@ -17,7 +17,7 @@ SCHEMES = ("file", "redis", "rediss", "s3")
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
-def at(url: str, *, environ: Mapping[str, str]) -> Shared:
+def at(url: str, *, environ: Mapping[str, str]) -> SharedCache:
     """Return the cache that a URL names; a path names a folder.
 
     Raises:

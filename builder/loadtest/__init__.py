@@ -13,7 +13,7 @@ from builder.loadtest.failures import asks_for_a_device, lacks_a_driver
 from builder.loadtest.outcome import SKIPPED, LoadError, LoadState, LoadTest
 from builder.loadtest.packages import LoadTestPackages
 from builder.loadtest.packages import remedy as remedy_for
-from builder.loadtest.process import Found, LoadProcess, Question, Setup, ask, begun, keep_bytecode
+from builder.loadtest.process import ImportReport, LoadProcess, Question, Setup, ask, begun, keep_bytecode
 from builder.wording import listed
 
 __all__ = [
@@ -89,7 +89,7 @@ class _Import:
     ops: str
     extensions: Mapping[str, str]
     """The op namespaces of extensions, by their names."""
-    found: Found
+    found: ImportReport
 
     def judged(self) -> LoadTest:
         """Return the outcome, with the packages that the environment has."""

@@ -25,7 +25,7 @@ Question = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class ImportReport:
     """The report of the process that imported a package, or its end without one."""
 
     library: str | None = None
@@ -70,21 +70,21 @@ class LoadProcess:
     folder: Path
     """The folder of its report."""
 
-    def ask(self, question: Question) -> Found:
+    def ask(self, question: Question) -> ImportReport:
         """Return its report, once it has ended, or how it ended if it reported nothing."""
         try:
             answer = run.answer_of(self.process, json_text.line(question).encode(), seconds=_TIMEOUT)
         except run.TooLongError:
-            return Found(died=f"its import did not end within {_TIMEOUT:.0f} s")
+            return ImportReport(died=f"its import did not end within {_TIMEOUT:.0f} s")
         result = self.folder / _RESULT
         told = json_text.read(result) if result.is_file() else None
         if told is None or not told["done"]:
             last = (answer.stderr.strip().splitlines() or [""])[-1]
             code = answer.returncode
             how = f"signal {-code}" if code < 0 else f"exit code {code}"
-            return Found(died=f"the process ended with {how}" + (f": {last}" if last else ""))
+            return ImportReport(died=f"the process ended with {how}" + (f": {last}" if last else ""))
         ops = {name: tuple(keys) for name, keys in told["ops"].items()}
-        return Found(library=told["library"], failure=told["failure"], ops=ops)
+        return ImportReport(library=told["library"], failure=told["failure"], ops=ops)
 
 
 @contextlib.contextmanager
@@ -105,7 +105,7 @@ def begun(setup: Setup, *, early: bool = False) -> Iterator[LoadProcess]:
             yield LoadProcess(setup, process, Path(name))
 
 
-def ask(setup: Setup, question: Question, *, early: LoadProcess | None = None) -> Found:
+def ask(setup: Setup, question: Question, *, early: LoadProcess | None = None) -> ImportReport:
     """Return the report of the `early` process if nothing went wrong there, or else that of a fresh one."""
     found = None if early is None else early.ask(question)
     if found is not None and (found.died, found.failure, found.library) == (None, None, None):

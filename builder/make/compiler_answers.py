@@ -38,7 +38,7 @@ _OF_KERNELS = ("-DKERNEL_", "-DCMAKE_BUILD_TYPE=")
 _LAUNCHER = re.compile(r"-DCMAKE_\w+_LAUNCHER=")
 
 
-class Notes(Protocol):
+class NoteKeeper(Protocol):
     """Keeps notes, each a small table, and gives back none that is damaged."""
 
     def note(self, name: str) -> Mapping[str, Any] | None:
@@ -52,7 +52,7 @@ class Notes(Protocol):
 class CompilerAnswers:
     """The answers for the compilers of one build."""
 
-    notes: Notes
+    notes: NoteKeeper
     name: str
     """The note that has them; those for other compilers take its place."""
     digest: str
@@ -62,7 +62,7 @@ class CompilerAnswers:
 
     @classmethod
     def of(
-        cls, job: Job, notes: Notes, *, build: Path, variables: Mapping[str, str], arguments: Sequence[str]
+        cls, job: Job, notes: NoteKeeper, *, build: Path, variables: Mapping[str, str], arguments: Sequence[str]
     ) -> "CompilerAnswers | None":
         """Return those of a build in a folder of CMake; None where its paths or rules are not those of every build.
 

@@ -7,7 +7,7 @@ _FIELDS = 5
 """Start and end in milliseconds, time of the output, output, hash of the command."""
 
 
-class Origin(TypedDict, total=False):
+class ObjectOrigin(TypedDict, total=False):
     """The origin of a file that was not made here."""
 
     cache: str
@@ -18,7 +18,7 @@ class Origin(TypedDict, total=False):
     """Seconds that its compiler took there."""
 
 
-class File(Origin):
+class File(ObjectOrigin):
     """A file that was made; the seconds are since ninja began."""
 
     output: str

@@ -10,7 +10,7 @@ from packaging.version import Version
 from builder import run, sandbox
 from builder.make import ccache, header_folders, ninja_log, reproducible, source_trees
 from builder.make import sandbox_contents as contents
-from builder.make.compiler_answers import CompilerAnswers, Notes
+from builder.make.compiler_answers import CompilerAnswers, NoteKeeper
 from builder.make.job import CompileError, Job, OutOfMemoryError
 from builder.render.sources import source_variable
 from builder.toolchain import Toolchain, crosses, device_compilers
@@ -45,7 +45,7 @@ class Workplace:
     listen: Callable[[str], None]
     """Is told each step, and each line of the compilers."""
     processes: run.Processes | None = None
-    notes: Notes | None = None
+    notes: NoteKeeper | None = None
     """Keeps what CMake finds out about the compilers."""
 
     @property

@@ -6,7 +6,7 @@ from unittest.mock import Mock, call
 import pytest
 
 from builder.compile_cache import Access
-from builder.compile_cache.caches import Caches, Found
+from builder.compile_cache.caches import CacheHit, Caches
 from builder.compile_cache.folder import CacheError, DamagedError, Entry, Folder
 from builder.compile_cache.session import Session
 
@@ -38,8 +38,8 @@ def caches(tmp_path, **options):
 
 def test_the_store_is_asked_first_then_the_shared_cache_whose_entry_is_kept(tmp_path, server):
     found = caches(tmp_path, shared=server)
-    assert found.get(KEY) == Found(entry=OBJECT, cache="redis://cache")
-    assert found.get(KEY) == Found(entry=OBJECT, cache="store")
+    assert found.get(KEY) == CacheHit(entry=OBJECT, cache="redis://cache")
+    assert found.get(KEY) == CacheHit(entry=OBJECT, cache="store")
     assert len(server.method_calls) == 1
 
 
