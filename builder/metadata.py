@@ -190,14 +190,10 @@ class KernelMetadata:
         only: Sequence[str] = (),
         shared_code: Sequence[str] = (),
     ) -> "KernelMetadata":
-        """Return the metadata of a package that was built.
+        """Return the metadata of a package that was built, given its files by their paths.
 
-        Args:
-            package: The files of the package, by path within it.
-            archs: The architectures that were compiled; None keeps those that the file has.
-            inputs: What anybody needs to build the same bytes.
-            only: The GPUs of a quick build; empty for a full one.
-            shared_code: Those of `archs` that run the machine code of others.
+        Without `archs`, which were compiled, the file keeps its own; `only` are the GPUs of a quick build, and
+        `shared_code` those of `archs` that run the machine code of others.
         """
         table = dict(self.table)
         if archs is not None:
@@ -223,14 +219,9 @@ class KernelMetadata:
         gpus: Sequence[str],
         shared_code: Sequence[str],
     ) -> "KernelMetadata":
-        """Return the metadata of the part of a package that is for one family of GPUs.
+        """Return the metadata of the part of a package that is for one family of GPUs, given its files by their paths.
 
-        Args:
-            family: The name of the family.
-            package: The files of the part, by path within it.
-            archs: The architectures that the part has.
-            gpus: Those of `required_gpus` that are of the family.
-            shared_code: Those of `shared_code` that are of the family.
+        The part has the `archs`; `gpus` and `shared_code` are the `required_gpus` and the `shared_code` of the family.
         """
         table = dict(self.table)
         table["backend"] = {**table["backend"], "archs": list(archs)}

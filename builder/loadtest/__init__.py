@@ -38,11 +38,8 @@ def load(
 ) -> LoadTest:
     """Load each library of a package by itself, import the package, and look its ops up.
 
-    Args:
-        setup: The package, and what its process has.
-        ops: The op namespace of the wheel.
-        extensions: Those of its extensions, by their names.
-        early: A process with the same setup that has imported the framework already.
+    `ops` is the op namespace of the wheel, and `extensions` has those of its extensions by their names. A process with
+    the same setup may be there `early`, and have imported the framework already.
     """
     found = ask(setup, _question(setup, ops, extensions or {}), early=early)
     return _Import(setup=setup, ops=ops, extensions=extensions or {}, found=found).judged()

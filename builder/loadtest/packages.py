@@ -105,14 +105,8 @@ def found(
 ) -> LoadTestPackages:
     """Return what there is for a load test, and what is missing of what should be.
 
-    Args:
-        kernel: The kernel that is tested.
-        cell: What it was built for.
-        wheels: All that its environments have.
-        folders: Where they are.
-        kernels: Wheels of the kernels it depends on, by their repository.
-        locked: Those of them that `kernels.lock` names.
-        why: Why a wheel that is not among `wheels` is missing, as the end of a sentence.
+    `wheels` are those of its environments, in `folders`, and `why` says, as the end of a sentence, why another one is
+    missing. `kernels` are the wheels of kernels that it depends on, by repository, and `locked` those of the lock.
     """
     versions = {wheel.name: wheel.version for wheel in wheels}
     packages = {name: dependencies.distribution(name) for name in wanted(kernel, cell)}

@@ -67,13 +67,9 @@ def enclosed(spec: Spec, environ: Mapping[str, str]) -> Workplace:
 
 
 def job_of(spec: Spec, environ: Mapping[str, str], *, sandboxed: bool, at_canonical_path: bool) -> Job:
-    """Return the job of a spec, with the tools that the derivation names.
+    """Return the job of a spec, with the tools that the variables of the derivation name.
 
-    Args:
-        spec: What is built.
-        environ: The variables of the derivation.
-        sandboxed: Whether Nix's sandbox is around it.
-        at_canonical_path: Whether it is built at the canonical path itself, because nothing can be mounted there.
+    It is `sandboxed` where Nix has a sandbox around it, and `at_canonical_path` itself where nothing can be mounted.
     """
     cell, options = spec.cell, spec.options
     loaded = kernel.load(spec.kernel)

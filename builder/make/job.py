@@ -154,12 +154,9 @@ def loader_of(spec: Spec, environ: Mapping[str, str]) -> Emulator | NotLoadable 
 def with_load_test(
     job: Job, *, kernels: Mapping[str, Path] | None = None, locked: tuple[KernelFolder, ...] = ()
 ) -> Job:
-    """Return a job with what loads its wheel, and with what the load test has besides the framework.
+    """Return a job, whose environments are in place, with what loads its wheel and what the load test has besides.
 
-    Args:
-        job: What is built, with its environments in place.
-        kernels: Wheels of the kernels that this one depends on, by their repository.
-        locked: Those of them that `kernels.lock` names.
+    `kernels` are the wheels of the kernels that it depends on, by their repository, and `locked` those of the lock.
     """
     spec, environment, tested = job.spec, job.spec.environment, job.spec.test_environment
     found, wheels = LoadTestPackages(), tuple[PinnedWheel, ...]()

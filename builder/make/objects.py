@@ -50,10 +50,7 @@ class ObjectInputs:
 def read(job: Job, *, scratch: Path, base: Path) -> dict[str, ObjectInputs]:
     """Return the inputs of each object, by its path as ninja has it; nothing where ninja does not tell.
 
-    Args:
-        job: What was built.
-        scratch: Its directory.
-        base: The same as the build saw it.
+    `base` is the scratch directory as the build saw it.
     """
     build = scratch / "build"
     try:

@@ -120,12 +120,9 @@ _SEEDED_NVCC = (12, 9)
 
 
 def why_not_reproducible(*, cuda: str | None, canonical: bool, rewrites_module_id: bool = True) -> str | None:
-    """Return why a build with such a toolchain may differ elsewhere, or None.
+    """Return why a build with this version of nvcc, or without it, may differ elsewhere; None if it does not.
 
-    Args:
-        cuda: Version of nvcc; None for a cell without it.
-        canonical: Whether the build is at the canonical path.
-        rewrites_module_id: Whether the module id is rewritten if the build is elsewhere.
+    Away from the canonical path it counts whether the module id is rewritten.
     """
     if cuda is None or canonical:
         return None
