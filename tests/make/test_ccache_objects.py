@@ -15,6 +15,7 @@ from builder.toolchain.tool import Search
 from tests import needs
 from tests.given.files import program
 from tests.given.jobs import job
+from tests.given.processes import until
 
 
 @pytest.fixture
@@ -34,6 +35,7 @@ def compile_with(tmp_path):
         command = (str(found), str(compiler), "-MD", "-MF", "one.d", "-c", "one.c", "-o", "one.o")
         with answering(scratch / ccache.SOCKET, session.client):
             subprocess.run(command, cwd=tmp_path, env={**os.environ, **ccache.variables(scratch)}, check=True)
+            until(lambda: "one.o" in session.origins)  # ccache may end before the thread that answers it
         return session.origins["one.o"].get("cache")
 
     return run
