@@ -200,7 +200,7 @@ def run(wheel: Path, asked: TestRun) -> int:
     return _judged(code, asked, help="what it wrote is above")
 
 
-def run_quietly(wheel: Path, asked: TestRun, *, log: Path | None, processes: tools.Processes) -> TestReport:
+def run_quietly(wheel: Path, asked: TestRun, *, log: Path | None) -> TestReport:
     """Run the tests of a kernel with what is in `wheel`, with their output in a log.
 
     Raises:
@@ -210,7 +210,7 @@ def run_quietly(wheel: Path, asked: TestRun, *, log: Path | None, processes: too
     with _unpacked(wheel, asked) as (folder, env):
         results = folder / "results.xml"
         command = [*_pytest(asked), f"--junitxml={results}", *asked.arguments]
-        done = tools.run(command, cwd=folder, env=env, log=log, processes=processes)
+        done = tools.run(command, cwd=folder, env=env, log=log)
         last = "\n".join(done.output.splitlines()[-_SHOWN:])
         _judged(done.returncode, asked, said=last, help="it says no more" if log is None else f"the log: {log}")
         return TestReport.read(results)

@@ -189,6 +189,9 @@ class Archs(click.ParamType[Any]):
         return [CompletionItem(word) for word in (ALL, quick.NATIVE) if word.startswith(incomplete)]
 
 
+wheel_version_option = click.option(
+    "--wheel-version", "version", metavar="X.Y.Z", help="Version of the wheel; the major must be general.version."
+)
 allow_quick_option = click.option("--allow-quick", is_flag=True, help="Also accept wheels of quick builds (--archs).")
 
 

@@ -1,10 +1,9 @@
 """`builder build`: build the wheels of a kernel."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 import click
 
@@ -20,7 +19,9 @@ from builder.cli.arguments import (
     python_option,
     store_option,
     toolchain_option,
+    wheel_version_option,
 )
+from builder.cli.asking import ask_of
 from builder.cli.selecting import (
     NamedKernels,
     backends_option,
@@ -31,20 +32,12 @@ from builder.cli.selecting import (
     unbundled_option,
     variants_option,
 )
-from builder.compile_cache import CacheOptions
-from builder.config import Backend, LoadTestRule, ToolchainChoice
-from builder.config.values import Version
 from builder.engine.outcome import labelled
-from builder.make.part import Part
 from builder.make.reproducible import Rules
-from builder.matrix.quick import TargetGpus
-from builder.matrix.selection import Scope
-from builder.plan import choosing, kernels, limits, size_estimate
-from builder.plan import dry_run as dry_runs
-from builder.plan.ask import Ask, KernelBuild
+from builder.plan import choosing, dry_run, kernels, limits, size_estimate
+from builder.plan.ask import KernelBuild
 from builder.plan.choosing import Chosen
-from builder.store import Store
-from builder.wheel.options import MANYLINUX, BuildOptions
+from builder.wheel.options import MANYLINUX
 
 
 @click.command()
@@ -65,7 +58,7 @@ from builder.wheel.options import MANYLINUX, BuildOptions
 @click.option("--per-file", is_flag=True, help="With Nix: compile each file in a derivation of its own.")
 @click.option("--no-isolation", is_flag=True, help="Build against the torch of the current environment.")
 @python_option("Python to build with; with --no-isolation, the one whose torch is used.")
-@click.option("--wheel-version", metavar="X.Y.Z", help="Version of the wheel; the major must be general.version.")
+@wheel_version_option
 @click.option("--label/--no-label", default=True, help="Name the cell in the version (+torch213.cxx11.cpu).")
 @click.option("--manylinux", "policy", default=MANYLINUX, show_default=True, help="Newest manylinux policy to accept.")
 @click.option("--unique-id", metavar="ID", help="Name the ops by this instead of their content.")
@@ -80,10 +73,10 @@ from builder.wheel.options import MANYLINUX, BuildOptions
     metavar="K/N",
     help="Compile the K-th of N parts of the files into the cache, and make no wheel.",
 )
-@click.option("--rebuild", is_flag=True, help="Build again what the store has.")
+@click.option("--rebuild", "again", is_flag=True, help="Build again what the store has.")
 @click.option("--time-limit", type=Age(), help="Stop cleanly before this, such as 5h30m; the next build goes on.")
 @click.option("--keep-going", is_flag=True, help="Build other kernels where one is refused; it still fails.")
-@click.option("--dry-run", is_flag=True, help="Show what would be built and why, and build nothing.")
+@click.option("--dry-run", "previews", is_flag=True, help="Show what would be built and why, and build nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Results as JSON on stdout.")
 @click.option(
     "--report",
@@ -96,106 +89,58 @@ from builder.wheel.options import MANYLINUX, BuildOptions
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def command(
     named: NamedKernels,
-    variants: tuple[str, ...],
-    backends: tuple[Backend, ...],
-    systems: tuple[str, ...],
-    torches: tuple[Version, ...],
-    sets: tuple[str, ...],
-    unbundled: bool,
-    output: Path,
+    *,
     jobs: int | None,
     memory: int | None,
-    store: Path,
-    engine: Literal["local", "nix"],
-    package_set: str,
-    allow_unsandboxed: bool,
-    per_file: bool,
-    no_isolation: bool,
-    python: Path | None,
-    wheel_version: str | None,
-    label: bool,
-    policy: str,
-    unique_id: str | None,
-    allow_unsafe_flags: bool,
-    archs: TargetGpus | str | None,
-    load_test: LoadTestRule | None,
-    cache: CacheOptions | None,
-    toolchain: ToolchainChoice | None,
-    part: Part | None,
-    rebuild: bool,
-    time_limit: float | None,
+    experiment: str,
     keep_going: bool,
-    dry_run: bool,
+    previews: bool,
     as_json: bool,
     report: Path | None,
-    experiment: str,
     quiet: bool,
+    **given: Any,
 ) -> int:
     """Build the wheels of kernels.
 
     Without --variant: every cell that this machine can build, and the reason for each that it cannot.
     """
     machine = limits.of_machine()
-    ask = Ask(
+    ask = ask_of(
         kernels=named.folders,
         several=named.several,
-        scope=Scope(sets=sets, systems=systems, backends=backends, unbundled=unbundled, torches=torches),
-        variants=variants,
-        archs=archs,
-        store=Store(store),
-        output=output,
         limits=replace(machine, cores=jobs or machine.cores, memory=memory or machine.memory),
-        environ=dict(os.environ),
-        isolation=not no_isolation,
-        python=python,
-        options=BuildOptions(
-            version=wheel_version,
-            label=label,
-            policy=policy,
-            unique_id=unique_id,
-            allow_unsafe_flags=allow_unsafe_flags,
-            load_test=load_test,
-        ),
-        toolchain=toolchain,
-        only_possible=not variants,
-        crosses=bool(systems or variants),
-        again=rebuild,
+        only_possible=not given["variants"],
+        crosses=bool(given["systems"] or given["variants"]),
         rules=Rules.from_json(experiment),
-        part=part,
-        cache=cache,
-        time_limit=time_limit,
-        engine=engine,
-        package_set=package_set,
-        allow_unsandboxed=allow_unsandboxed,
-        per_file=per_file,
+        **given,
     )
-    ask.require_possible(dry_run=dry_run)
-    if engine == "nix" and cache is not None and cache.url is not None:
+    ask.require_possible(dry_run=previews)
+    if ask.engine == "nix" and ask.cache is not None and ask.cache.url is not None:
         terminal.err("note: builds by Nix keep compiled files in Nix's store (--per-file): the cache is not used")
     chosen = choosing.choose(ask)
-    code = building.say_who_is_left_out(chosen)
+    code = building.say_who_is_left_out(chosen.left_out, chosen.refusals)
     if code and not (keep_going and chosen.builds):
         if as_json:
             _write_document([], chosen, several=True)
         terminal.err("error: nothing was built" + ("; --keep-going builds the others" if chosen.builds else ""))
         return code
     builds = building.ready(chosen.builds, quiet=quiet)
-    if dry_run:
+    if previews:
         _preview(builds, chosen, as_json=as_json)
         return code
     for line in size_estimate.warnings(builds):
         terminal.err(line)
     outcomes = building.run(builds, quiet=quiet, report=report)
-    terminal.err((view.summary_of_several if named.several else view.summary)(outcomes))
+    terminal.err(view.summary(outcomes))
     if as_json:
         left = iter(outcomes)
         results = [(build, [next(left).to_json() for _ in build.cells]) for build in builds]
-        _write_document(results, chosen, several=named.several)
+        _write_document(results, chosen, several=ask.several)
     return max(code, building.end(outcomes, as_json=as_json))
 
 
 def _preview(builds: Sequence[KernelBuild], chosen: Chosen, *, as_json: bool) -> None:
-    plans = [(build, dry_runs.preview(build)) for build in builds]
+    plans = [(build, dry_run.preview(build)) for build in builds]
     several = builds[0].ask.several
     if as_json:
         _write_document([(build, [plan.to_json() for plan in them]) for build, them in plans], chosen, several=several)

@@ -2,26 +2,26 @@
 
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 
 from builder import terminal
 from builder.cli import selecting, view
-from builder.engine.outcome import CellOutcome, Listen, labelled
+from builder.engine.outcome import CellOutcome, Listen
 from builder.errors import NothingToDoError
 from builder.plan import choosing
 from builder.plan.ask import KernelBuild
-from builder.plan.choosing import Chosen
+from builder.plan.kernels import Refusal
 from builder.store.locks import StoppedError
 from builder.wording import reasons_left_out
 
 
-def say_who_is_left_out(chosen: Chosen) -> int:
+def say_who_is_left_out(left_out: Mapping[str, str], refusals: Iterable[Refusal]) -> int:
     """Show which kernels have no part and what is wrong with others, and return the worst exit code."""
-    for reason in reasons_left_out(chosen.left_out):
+    for reason in reasons_left_out(left_out):
         terminal.err(f"note: {reason}")
-    return selecting.say(chosen.refusals)
+    return selecting.say(refusals)
 
 
 def ready(builds: Sequence[KernelBuild], *, quiet: bool = False) -> tuple[KernelBuild, ...]:
@@ -42,41 +42,31 @@ def say_if_quick(build: KernelBuild) -> None:
 
 
 def run(builds: Sequence[KernelBuild], *, quiet: bool, report: Path | None = None) -> tuple[CellOutcome, ...]:
-    """Build while the events are shown and recorded, and return the outcome of each cell; SIGTERM is like Ctrl-C."""
+    """Build while the events are shown and recorded, and return the outcome of each cell; SIGTERM is like Ctrl-C.
+
+    Raises:
+        KeyboardInterrupt: the build was stopped.
+        ToolError: the wheels are built, and the report cannot be written.
+    """
     ask = builds[0].ask
-    signal.signal(signal.SIGTERM, _interrupt)
-    build = _engine(builds)
-    if report is None:
-        with view.showing(environ=os.environ, quiet=quiet) as show:
-            return build(show)
-    from builder.cli.reporting import Report  # noqa: PLC0415  only those who ask for a report need it
-
-    title = f"{len(builds)} kernels" if ask.several else builds[0].name
-    page = Report.of(report, by_nix=ask.engine == "nix", title=title, store=ask.store)
-    try:
-        with page.recorder.measuring(), view.showing(environ=os.environ, quiet=quiet) as show:
-            outcomes = build(page.listening(show))
-    except KeyboardInterrupt:
-        page.write_unfinished(
-            [labelled(cell.variant, kernel=each.name if ask.several else "") for each in builds for cell in each.cells]
-        )
-        raise
-    page.write(outcomes)
-    return outcomes
-
-
-def _engine(builds: Sequence[KernelBuild]) -> Callable[[Listen], tuple[CellOutcome, ...]]:
-    ask = builds[0].ask
+    signal.signal(signal.SIGTERM, interrupt)
     if ask.engine == "nix":
-        from builder.engine import nix  # noqa: PLC0415  only those who ask for Nix need it
+        from builder.engine.nix import build  # noqa: PLC0415  only those who ask for Nix need it
+    else:
+        from builder.engine.local import build  # noqa: PLC0415  a dry run needs none of it
 
-        return lambda listen: nix.build(builds, listen, several=ask.several)
-    from builder.engine import local  # noqa: PLC0415  a dry run needs none of it
+    def build_and_tell(listen: Listen) -> tuple[CellOutcome, ...]:
+        return build(builds, listen, several=ask.several)
 
-    return lambda listen: local.build(builds, listen, several=ask.several)
+    if report is not None:
+        from builder.cli.reporting import reported  # noqa: PLC0415  only those who ask for a report need it
+
+        return reported(builds, build_and_tell, report, quiet=quiet)
+    with view.showing(environ=os.environ, quiet=quiet) as show:
+        return build_and_tell(show)
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  signal's signature
+def interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  signal's signature
     """Treat SIGTERM like Ctrl-C: end the compilers, leave nothing half-written."""
     raise KeyboardInterrupt
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from builder.cli.arguments import allow_quick_option
-from builder.cli.publishing import HUB, HubTarget, Permissions, Shown, send_site
+from builder.cli.publishing import HUB, HubTarget, Shown, require_release
 from builder.errors import BuilderError
 from builder.publish import hub, site
 
@@ -48,17 +48,16 @@ def command(
 
     A file that is there is never replaced by another of its name. A run that broke off is taken up by the next.
     """  # noqa: D301  a backspace is click's sign for lines to keep
-    permissions = Permissions(unsandboxed=allow_unsandboxed, quick=allow_quick)
     shown = Shown(dry_run=dry_run, as_json=as_json)
     access = hub.Access(create_pr=create_pr, private=private)
+    allowed = {"allow_unsandboxed": allow_unsandboxed, "allow_quick": allow_quick}
     if target.startswith(HUB):
         repository = HubTarget(
             repo_id=target.removeprefix(HUB), endpoint=endpoint_url, branch=branch, replace=replace, access=access
         )
         layout = hub.read(source)
-        permissions.require(layout.unsandboxed, layout.obstacles)
-        sent = repository.send(layout, shown)
-        shown.end(sent.line, sent.document)
+        require_release(layout.unsandboxed, layout.obstacles, **allowed)
+        repository.send(layout, shown)
         return
     if create_pr or private:
         raise BuilderError(
@@ -67,8 +66,13 @@ def command(
         )
     to = _target(target, endpoint_url)
     todo = site.plan(source, to)
-    permissions.require(todo.unsandboxed, todo.obstacles)
-    send_site(source, to, todo, shown)
+    require_release(todo.unsandboxed, todo.obstacles, **allowed)
+    shown.list("would add" if dry_run else "adding", todo.wheels)
+    if not dry_run:
+        site.publish(source, to, todo)
+    verb, status = ("would be published", "planned") if dry_run else ("published", "published")
+    line = f"{to}: {len(todo.wheels)} new wheels, {len(todo.pages) + 1} pages {verb}"
+    shown.end(line, {"target": str(to), "status": status, "wheels": list(todo.wheels)})
 
 
 def _target(text: str, endpoint_url: str | None) -> site.Target:

@@ -1,38 +1,36 @@
-"""Send a site or a layout for `builder publish` and `builder release`, and show what is sent."""
+"""Send a layout to the hub for `builder publish` and `builder release`, and show what is sent."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from builder import json_text, terminal
 from builder.errors import BuilderError, PublishError
-from builder.publish import card, hub, site
+from builder.publish import card, hub
 from builder.wheel import kernel_wheel
 
 HUB = "hub:"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Permissions:
-    """The kinds of wheels that a user takes although they are not for release."""
+def require_release(
+    unsandboxed: Sequence[str],
+    obstacles: Mapping[str, str | None],
+    *,
+    allow_unsandboxed: bool,
+    allow_quick: bool = False,
+) -> None:
+    """Refuse variants or wheels that are not for release, unless a user takes their kind.
 
-    unsandboxed: bool
-    quick: bool
-
-    def require(self, unsandboxed: Sequence[str], obstacles: Mapping[str, str | None]) -> None:
-        """Refuse what is not for release.
-
-        Raises:
-            PublishError: naming each variant or wheel, with the reason.
-        """
-        if unsandboxed and not self.unsandboxed:
-            raise PublishError(
-                f"built without a sandbox: {', '.join(unsandboxed)}",
-                help="build where 'builder doctor' finds a sandbox, or pass --allow-unsandboxed: "
-                "nobody can say what of that machine is in them",
-            )
-        kernel_wheel.require_release(obstacles, allowed=self.quick)
+    Raises:
+        PublishError: naming each, with the reason.
+    """
+    if unsandboxed and not allow_unsandboxed:
+        raise PublishError(
+            f"built without a sandbox: {', '.join(unsandboxed)}",
+            help="build where 'builder doctor' finds a sandbox, or pass --allow-unsandboxed: "
+            "nobody can say what of that machine is in them",
+        )
+    kernel_wheel.require_release(obstacles, allowed=allow_quick)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +43,7 @@ class Shown:
     def list(self, verb: str, paths: Sequence[str]) -> None:
         """Name what is sent."""
         for path in () if self.as_json else paths:
-            terminal.out(f"{'would ' if self.dry_run else ''}{verb} {path}")
+            terminal.out(f"{verb} {path}")
 
     def end(self, line: str, document: Mapping[str, Any]) -> None:
         """Say how it ended."""
@@ -86,64 +84,28 @@ class HubTarget:
         """
         self.repository(branch).require_access(self.access)
 
-    def send(self, layout: hub.Layout, shown: Shown) -> "Sent":
-        """Make one commit of what the repository lacks, or a pull request.
+    def send(self, layout: hub.Layout, shown: Shown, **more: object) -> None:
+        """Make one commit of what the repository lacks, or a pull request; `more` is for the document about it.
 
         Raises:
             PublishError: the hub refused.
         """
         repository = self.repository(layout.branch)
+        branch = repository.branch
         todo = repository.plan(layout, replace=self.replace)
         repository.require(self.access, exists=todo.exists)
-        shown.list("add", sorted(todo.add))
-        shown.list("delete", todo.delete)
+        would = "would " if shown.dry_run else ""
+        shown.list(f"{would}add", sorted(todo.add))
+        shown.list(f"{would}delete", todo.delete)
         url = None
-        if not todo.empty and not shown.dry_run:
-            message = f"{layout.kernel} {layout.version}: {len(todo.add)} files"
-            url = repository.publish(todo, message=message, access=self.access)
-        document = {
-            "target": self.name,
-            "branch": repository.branch,
-            "status": _status(empty=todo.empty, dry_run=shown.dry_run, proposed=self.access.create_pr),
-            "add": sorted(todo.add),
-            "delete": list(todo.delete),
-            "url": url,
-        }
-        return Sent(line=self._line(todo, repository.branch, url), document=document)
-
-    def _line(self, todo: hub.HubCommit, branch: str, url: str | None) -> str:
         if todo.empty:
-            return f"{self.name}: branch {branch} has all of it"
-        if url is None:
+            status, line = "unchanged", f"{self.name}: branch {branch} has all of it"
+        elif shown.dry_run:
             what = "a pull request to" if self.access.create_pr else "one commit on"
-            return f"{self.name}: would make {what} branch {branch}"
-        return url
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
-    """The report of what a repository was sent."""
-
-    line: str
-    """In a line."""
-    document: Mapping[str, Any]
-
-
-def _status(*, empty: bool, dry_run: bool, proposed: bool = False) -> str:
-    if empty:
-        return "unchanged"
-    if dry_run:
-        return "planned"
-    return "proposed" if proposed else "published"
-
-
-def send_site(source: Path, target: site.Target, todo: site.SitePlan, shown: Shown) -> None:
-    """Send a site of `builder index`."""
-    for name in () if shown.as_json else todo.wheels:
-        terminal.out(f"{'would add' if shown.dry_run else 'adding'} {name}")
-    if not shown.dry_run:
-        site.publish(source, target, todo)
-    verb = "would be published" if shown.dry_run else "published"
-    line = f"{target}: {len(todo.wheels)} new wheels, {len(todo.pages) + 1} pages {verb}"
-    status = _status(empty=False, dry_run=shown.dry_run)
-    shown.end(line, {"target": str(target), "status": status, "wheels": list(todo.wheels)})
+            status, line = "planned", f"{self.name}: would make {what} branch {branch}"
+        else:
+            message = f"{layout.kernel} {layout.version}: {len(todo.add)} files"
+            line = url = repository.publish(todo, message=message, access=self.access)
+            status = "proposed" if self.access.create_pr else "published"
+        sent = {"add": sorted(todo.add), "delete": list(todo.delete), "url": url}
+        shown.end(line, {**more, "target": self.name, "branch": branch, "status": status, **sent})

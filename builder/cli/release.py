@@ -1,10 +1,10 @@
 """`builder release`: check, build, audit, bundle and publish a kernel."""
 
-import os
+import dataclasses
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -19,23 +19,20 @@ from builder.cli.arguments import (
     python_option,
     store_option,
     toolchain_option,
+    wheel_version_option,
 )
-from builder.cli.publishing import HUB, HubTarget, Permissions, Shown
+from builder.cli.asking import ask_of
+from builder.cli.publishing import HUB, HubTarget, Shown, require_release
 from builder.cli.selecting import backends_option, sets_option, variants_option
-from builder.compile_cache import CacheOptions
-from builder.config import Backend, ToolchainChoice
 from builder.engine.outcome import CellOutcome
 from builder.errors import AuditError, BuilderError, ConfigError, NothingToDoError, PublishError
 from builder.kernel import Kernel
 from builder.lint.findings import to_text
-from builder.matrix.selection import Scope
 from builder.plan import choosing, dry_run
-from builder.plan.ask import Ask, KernelBuild
+from builder.plan.ask import KernelBuild
 from builder.plan.dry_run import DryRun
 from builder.publish import bundle, card, hub
-from builder.store import Store
 from builder.wheel import kernel_wheel
-from builder.wheel.options import BuildOptions
 
 
 @click.command()
@@ -48,7 +45,7 @@ from builder.wheel.options import BuildOptions
 @store_option
 @click.option("--no-isolation", is_flag=True, help="Build against the torch of the current environment.")
 @python_option("Python to build with.")
-@click.option("--wheel-version", metavar="X.Y.Z", help="Version of the wheel; the major must be general.version.")
+@wheel_version_option
 @cache_options
 @toolchain_option
 @click.option("--time-limit", type=Age(), help="Stop cleanly before this, such as 5h30m; the next run goes on.")
@@ -57,37 +54,29 @@ from builder.wheel.options import BuildOptions
 @click.option("--allow-unsandboxed", is_flag=True, help="Release also what is built without a sandbox.")
 @click.option("--endpoint-url", metavar="URL", help="Address of the hub.")
 @click.option("--branch", help="Another branch than v<version>.")
-@click.option("--replace", "replaces", is_flag=True, help="Replace variants that are there with other files.")
+@click.option("--replace", is_flag=True, help="Replace variants that are there with other files.")
 @click.option("--create-pr", is_flag=True, help="Open a pull request; nobody has to let you write for it.")
 @click.option("--private", is_flag=True, help="A new repository is private; one that everybody sees is refused.")
-@click.option("--dry-run", is_flag=True, help="Show what would be built and sent, and do neither.")
+@click.option("--dry-run", "previews", is_flag=True, help="Show what would be built and sent, and do neither.")
 @click.option("--json", "as_json", is_flag=True, help="What was built and sent, as JSON on stdout.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def command(
     kernel: Path,
+    *,
     target: str,
     variants: tuple[str, ...],
-    backends: tuple[Backend, ...],
-    sets: tuple[str, ...],
-    output: Path,
-    store: Path,
-    no_isolation: bool,
-    python: Path | None,
-    wheel_version: str | None,
-    cache: CacheOptions | None,
-    toolchain: ToolchainChoice | None,
-    time_limit: float | None,
     strict: bool,
     allow_dirty: bool,
     allow_unsandboxed: bool,
     endpoint_url: str | None,
     branch: str | None,
-    replaces: bool,
+    replace: bool,
     create_pr: bool,
     private: bool,
-    dry_run: bool,
+    previews: bool,
     as_json: bool,
     quiet: bool,
+    **given: Any,
 ) -> int:
     """Check a kernel, build and audit its wheels, and publish them on the hub.
 
@@ -101,42 +90,32 @@ def command(
             help="write --to hub:OWNER/NAME; for a package index run builder build, index and publish",
         )
     access = hub.Access(create_pr=create_pr, private=private)
-    permissions = Permissions(unsandboxed=allow_unsandboxed, quick=False)
     repository = HubTarget(
-        repo_id=target.removeprefix(HUB), endpoint=endpoint_url, branch=branch, replace=replaces, access=access
+        repo_id=target.removeprefix(HUB), endpoint=endpoint_url, branch=branch, replace=replace, access=access
     )
-    ask = Ask(
-        scope=Scope(sets=sets, backends=backends),
-        variants=variants,
-        store=Store(store),
-        output=output,
-        environ=dict(os.environ),
-        isolation=not no_isolation,
-        python=python,
-        options=BuildOptions(version=wheel_version),
-        toolchain=toolchain,
-        only_possible=not variants,
-        cache=cache,
-        time_limit=time_limit,
-    )
+    ask = ask_of(variants=variants, only_possible=not variants, **given)
     loaded = _checked(kernel, strict=strict)
     commit = _commit(loaded, allow_dirty=allow_dirty)
     build = choosing.build_of(loaded, ask)
-    _require_sandbox(permissions)
+    if sandbox.why_unavailable() is not None:
+        require_release(("what this machine builds",), {}, allow_unsandboxed=allow_unsandboxed)
     (build,) = building.ready((build,), quiet=quiet)
     planned = _planned(build)
     repository.require(f"v{loaded.config.general.version}")
-    shown = Shown(dry_run=dry_run, as_json=as_json)
-    if dry_run:
+    shown = Shown(dry_run=previews, as_json=as_json)
+    if previews:
         _preview(planned, repository, shown)
         return 0
-    release = _Release(build=build, commit=commit, target=repository, permissions=permissions)
-    outcomes = release.built(planned, quiet=quiet)
+    outcomes = _built(build, planned, quiet=quiet)
     terminal.err(view.summary(outcomes))
-    code = _failed(outcomes)
-    if code:
-        return code
-    release.published(outcomes, shown)
+    codes = [each.error.exit_code for each in outcomes if each.status != "skipped" and each.error is not None]
+    if codes:
+        terminal.err("error: nothing is published; the same command goes on from what is built")
+        return max(codes)
+    with tempfile.TemporaryDirectory(prefix="builder-release-") as scratch:
+        layout = _laid_out(outcomes, loaded, commit, repository, into=Path(scratch) / "build")
+        require_release(layout.unsandboxed, layout.obstacles, allow_unsandboxed=allow_unsandboxed)
+        repository.send(layout, shown, cells=[outcome.to_json() for outcome in outcomes])
     return 0
 
 
@@ -171,11 +150,6 @@ def _commit(kernel: Kernel, *, allow_dirty: bool) -> bundle.Commit | None:
     return found
 
 
-def _require_sandbox(permissions: Permissions) -> None:
-    if sandbox.why_unavailable() is not None:
-        permissions.require(("what this machine builds",), {})
-
-
 def _planned(build: KernelBuild) -> tuple[DryRun, ...]:
     """Return what would be done with each cell.
 
@@ -206,60 +180,32 @@ def _preview(planned: Sequence[DryRun], target: HubTarget, shown: Shown) -> None
     shown.end(f"{target.name}: would get {len(variants)} variants", document)
 
 
-def _failed(outcomes: Sequence[CellOutcome]) -> int:
-    """Say that nothing is published where a cell failed, and return the exit code."""
-    codes = [
-        outcome.error.exit_code for outcome in outcomes if outcome.status != "skipped" and outcome.error is not None
-    ]
-    if codes:
-        terminal.err("error: nothing is published; the same command goes on from what is built")
-    return max(codes, default=0)
+def _built(build: KernelBuild, planned: Sequence[DryRun], *, quiet: bool) -> tuple[CellOutcome, ...]:
+    """Build the cells that this machine can build, or take them from the store."""
+    for plan in planned:
+        if plan.action == "skip":
+            terminal.err(f"note: {plan.cell.variant} is left out: {plan.reason.splitlines()[0]}")
+    cells = tuple(plan.cell for plan in planned if plan.action != "skip")
+    ask = dataclasses.replace(build.ask, only_possible=False)
+    return building.run((dataclasses.replace(build, cells=cells, ask=ask),), quiet=quiet)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Release:
-    """A release that nothing speaks against."""
+def _laid_out(
+    outcomes: Sequence[CellOutcome], kernel: Kernel, commit: bundle.Commit | None, target: HubTarget, *, into: Path
+) -> hub.Layout:
+    """Audit the wheels and lay them out for the hub.
 
-    build: KernelBuild
-    commit: bundle.Commit | None
-    target: HubTarget
-    permissions: Permissions
-
-    def built(self, planned: Sequence[DryRun], *, quiet: bool) -> tuple[CellOutcome, ...]:
-        """Build the cells that this machine can build, or take them from the store."""
-        cells = tuple(plan.cell for plan in planned if plan.action != "skip")
-        for plan in planned:
-            if plan.action == "skip":
-                terminal.err(f"note: {plan.cell.variant} is left out: {plan.reason.splitlines()[0]}")
-        ask = replace(self.build.ask, only_possible=False)
-        return building.run((replace(self.build, cells=cells, ask=ask),), quiet=quiet)
-
-    def published(self, outcomes: Sequence[CellOutcome], shown: Shown) -> None:
-        """Audit the wheels, lay them out and send what the hub lacks.
-
-        Raises:
-            AuditError: a wheel is not what it should be.
-            PublishError: the hub refused.
-        """
-        wheels = [outcome.wheel for outcome in outcomes if outcome.wheel is not None]
-        _audit(wheels)
-        read = kernel_wheel.read_all(tuple(wheels))
-        tree = bundle.lay_out(read, commit=self.commit)
-        with tempfile.TemporaryDirectory(prefix="builder-release-") as name:
-            layout = Path(name) / "build"
-            branch = self.target.repository(f"v{self.build.kernel.config.general.version}")
-            known = tuple(sorted({*tree, *branch.variants()}))
-            filled = card.fill(card.read(self.build.kernel.root), read[0], variants=known, repo_id=self.target.repo_id)
-            bundle.write(tree, layout, card=filled)
-            found = hub.read(layout)
-            self.permissions.require(found.unsandboxed, found.obstacles)
-            sent = self.target.send(found, shown)
-        cells = [outcome.to_json() for outcome in outcomes]
-        shown.end(sent.line, {"cells": cells, **sent.document})
-
-
-def _audit(wheels: Sequence[Path]) -> None:
-    reports = [run_limited(wheel).report for wheel in wheels]
-    bad = [report for report in reports if not report.ok]
+    Raises:
+        AuditError: a wheel is not what it should be.
+    """
+    wheels = [outcome.wheel for outcome in outcomes if outcome.wheel is not None]
+    bad = [report for report in (run_limited(wheel).report for wheel in wheels) if not report.ok]
     if bad:
         raise AuditError("\n".join(report.to_text().rstrip() for report in bad))
+    read = kernel_wheel.read_all(wheels)
+    tree = bundle.lay_out(read, commit=commit)
+    there = target.repository(f"v{kernel.config.general.version}").variants()
+    known = tuple(sorted({*tree, *there}))
+    filled = card.fill(card.read(kernel.root), read[0], variants=known, repo_id=target.repo_id)
+    bundle.write(tree, into, card=filled)
+    return hub.read(into)

@@ -2,8 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import click
 from builder import terminal
 from builder.author import tests as kernel_tests
 from builder.author.test_build import TestBuild, TestRequest
-from builder.cli import building, selecting, testing, view
+from builder.cli import building, testing, view
 from builder.cli.selecting import NamedKernels, kernels_argument
 from builder.engine import local
 from builder.engine.outcome import CellOutcome
@@ -32,23 +31,20 @@ def command(ctx: click.Context, /, named: NamedKernels, quiet: bool, **given: An
 
     The tests run in a folder of their own, where the wheel is what they import and never the sources.
     """
-    request = testing.request(ctx, os.environ, **given)
-    found = _prepare(named, request)
-    for reason in reasons_left_out(found.left_out):
-        terminal.err(f"note: {reason}")
-    code = selecting.say(found.refusals)
-    if not found.tests:
+    tests, left_out, refusals = _prepare(named, testing.request(ctx, **given))
+    code = building.say_who_is_left_out(left_out, refusals)
+    if not tests:
         return code
     if not named.several:
-        found.tests[0].run()  # what its tests lack is told before the build
-    results = [(refusal.folder.as_posix(), "refused") for refusal in found.refusals]
-    for test in found.tests:
+        tests[0].run()  # what its tests lack is told before the build
+    results = [(refusal.folder.as_posix(), "refused") for refusal in refusals]
+    for test in tests:
         building.say_if_quick(test.build)
     with tempfile.TemporaryDirectory(prefix="builder-dist-") as dist:
         with view.showing(environ=os.environ, quiet=quiet) as listen:
-            outcomes = local.build([test.into(Path(dist)) for test in found.tests], listen, several=named.several)
+            outcomes = local.build([test.into(Path(dist)) for test in tests], listen, several=named.several)
         left = iter(outcomes)
-        for test in found.tests:
+        for test in tests:
             ended, result = _tested(test, [next(left) for _ in test.build.cells], alone=not named.several)
             code = max(code, ended)
             results.append((test.build.name, result))
@@ -57,18 +53,8 @@ def command(ctx: click.Context, /, named: NamedKernels, quiet: bool, **given: An
     return code
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Prepared:
-    """The kernels that are tested."""
-
-    tests: tuple[TestBuild, ...]
-    left_out: Mapping[str, str]
-    """The reason for which a kernel is not tested, by its name."""
-    refusals: tuple[Refusal, ...]
-
-
-def _prepare(named: NamedKernels, request: TestRequest) -> _Prepared:
-    """Return what is tested of each kernel.
+def _prepare(named: NamedKernels, request: TestRequest) -> tuple[list[TestBuild], dict[str, str], list[Refusal]]:
+    """Return what is tested of each kernel, why others have no tests, and what is wrong with the rest.
 
     Raises:
         BuilderError: the one kernel cannot be tested here.
@@ -95,7 +81,7 @@ def _prepare(named: NamedKernels, request: TestRequest) -> _Prepared:
     if not tests and not refusals:
         reasons = [f"  {reason}" for reason in reasons_left_out(left_out)]
         raise NothingToDoError("\n".join(("no kernel has anything to test here", *reasons)))
-    return _Prepared(tests=tuple(tests), left_out=left_out, refusals=tuple(refusals))
+    return tests, left_out, refusals
 
 
 def _tested(test: TestBuild, outcomes: Sequence[CellOutcome], *, alone: bool) -> tuple[int, str]:
@@ -111,16 +97,16 @@ def _tested(test: TestBuild, outcomes: Sequence[CellOutcome], *, alone: bool) ->
         terminal.err(f"error: {error}")
     if errors:
         return max(error.exit_code for error in errors), "not built"
+    code = 0
     try:
-        code = max(_run(outcome.wheel, test.run()) for outcome in outcomes if outcome.wheel is not None)
+        for outcome in outcomes:
+            if outcome.wheel is not None:
+                asked = test.run()
+                terminal.err(f"testing {outcome.wheel.name}")
+                code = max(code, kernel_tests.run(outcome.wheel, asked))
     except BuilderError as error:
         if alone:
             raise
         terminal.err(f"error: {error}")
         return error.exit_code, "not run"
     return code, "FAILED" if code else "passed"
-
-
-def _run(wheel: Path, asked: kernel_tests.TestRun) -> int:
-    terminal.err(f"testing {wheel.name}")
-    return kernel_tests.run(wheel, asked)

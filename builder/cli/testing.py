@@ -1,19 +1,15 @@
-"""The options and the request of `builder test` and `builder watch`."""
+"""The options and the request of `builder test` and `builder watch`, and what stands behind `--`."""
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import click
 
 from builder.author.test_build import TestRequest
 from builder.cli.arguments import archs_option, cache_options, load_test_option, python_option, store_option
+from builder.cli.asking import ask_of
 from builder.cli.selecting import variants_option
 from builder.matrix import SETS
-from builder.matrix.selection import Scope
-from builder.plan.ask import Ask
-from builder.store import Store
-from builder.wheel.options import BuildOptions
 
 _REST = "rest"
 
@@ -54,17 +50,7 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def request(
-    ctx: click.Context, environ: Mapping[str, str], *, needs_tests: bool = True, store: Path, **given: Any
-) -> TestRequest:
+def request(ctx: click.Context, *, needs_tests: bool = True, **given: Any) -> TestRequest:
     """Return the request of a command line; what stands behind `--` is for pytest."""
-    load_test = given.pop("load_test")
-    ask = Ask(
-        scope=Scope(sets=SETS, unbundled=True),
-        store=Store(store),
-        environ=dict(environ),
-        isolation=False,
-        options=BuildOptions(load_test=load_test),
-        **given,
-    )
+    ask = ask_of(sets=SETS, unbundled=True, no_isolation=True, **given)
     return TestRequest(ask=ask, arguments=rest(ctx), needs_tests=needs_tests)

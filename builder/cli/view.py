@@ -272,8 +272,11 @@ def _parts(lines: Sequence[str]) -> tuple[Sequence[str], Sequence[str], Sequence
     return lines[: named[0]], lines[named[0] : named[-1] + 1], lines[named[-1] + 1 :]
 
 
-def summary(outcomes: tuple[CellOutcome, ...]) -> str:
-    """Return the summary of a build: the reasons of skipped cells, each error as a whole, notes, and counts."""
+def summary(outcomes: Sequence[CellOutcome]) -> str:
+    """Return the summary of a build: the reasons of skipped cells, each error as a whole, notes, and counts.
+
+    Of several kernels, a table of their counts follows.
+    """
     failures = [(each, each.error) for each in outcomes if each.status == "failed" and each.error is not None]
     # Last, where it is seen: somebody serves what was not pinned.
     failures.sort(key=lambda failure: isinstance(failure[1], WrongHashError))
@@ -293,14 +296,12 @@ def summary(outcomes: tuple[CellOutcome, ...]) -> str:
         parts.append(
             "note: unsandboxed: kernels could read and write what you can; 'builder doctor' says what is missing"
         )
+    kernels = dict.fromkeys(each.kernel for each in outcomes if each.kernel)
+    if kernels:
+        words = [word for status, word in _WORDS.items() if any(each.status == status for each in outcomes)]
+        rows = [("kernel", *words)]
+        for kernel in kernels:
+            found = Counter(_WORDS[each.status] for each in outcomes if each.kernel == kernel)
+            rows.append((kernel, *(str(found[word] or "-") for word in words)))
+        parts += columns(rows)
     return "\n".join(parts)
-
-
-def summary_of_several(outcomes: tuple[CellOutcome, ...]) -> str:
-    """Return the summary of a build of several kernels, and a table of their counts."""
-    words = [word for status, word in _WORDS.items() if any(each.status == status for each in outcomes)]
-    rows = [("kernel", *words)]
-    for kernel in dict.fromkeys(each.kernel for each in outcomes):
-        counts = Counter(_WORDS[each.status] for each in outcomes if each.kernel == kernel)
-        rows.append((kernel, *(str(counts[word] or "-") for word in words)))
-    return "\n".join((summary(outcomes), *columns(rows)))

@@ -8,19 +8,18 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import click
 
 from builder import kernel as kernels
-from builder import run, terminal
+from builder import terminal
 from builder.author import tests as kernel_tests
 from builder.author import watched
 from builder.author.test_build import TestBuild, TestRequest
-from builder.author.tests import NoTestsError, TestReport
+from builder.author.tests import NoTestsError
 from builder.author.watched import Snapshot
-from builder.cli import testing, view
+from builder.cli import building, testing, view
 from builder.cli.arguments import kernel_argument
 from builder.cli.group import file_error
 from builder.engine import local
@@ -40,10 +39,10 @@ def command(ctx: click.Context, /, kernel: Path, tests: bool, **given: Any) -> N
     A line for each round says what was saved, what came of it and how long it took; below one that failed stands the
     first error, and where the log is. What is saved during a round is the next one.
     """
-    request = testing.request(ctx, os.environ, needs_tests=False, **given)
+    request = testing.request(ctx, needs_tests=False, **given)
     if not (kernel / kernels.CONFIG).is_file():
         kernels.load(kernel)  # which says what is wrong: nothing here can be saved and so mend it
-    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGTERM, building.interrupt)
     terminal.err(f"watching {kernel}; Ctrl-C ends it")
     before = Snapshot.of(kernel)
     changed: tuple[str, ...] = ()
@@ -55,11 +54,6 @@ def command(ctx: click.Context, /, kernel: Path, tests: bool, **given: Any) -> N
             terminal.out(found.details)
         now = watched.wait(before)
         changed, before = now.changes(before), now
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  signal's signature
-    """Treat SIGTERM like Ctrl-C."""
-    raise KeyboardInterrupt
 
 
 @contextlib.contextmanager
@@ -114,7 +108,13 @@ def play(root: Path, request: TestRequest, listen: Listen, *, tests: bool) -> Ro
     """Build a kernel and run its tests; whatever the author can mend is a round that failed."""
     began = time.monotonic()
     try:
-        found = _play(root, request, listen, tests=tests)
+        test = request.prepare(kernels.load(root))
+        with tempfile.TemporaryDirectory(prefix="builder-dist-") as dist:
+            outcomes = local.build((test.into(Path(dist)),), listen)
+            failed = [_failed(each.error, each.log) for each in outcomes if each.error is not None]
+            found = failed[0] if failed else Round(ok=True, result=_built(outcomes))
+            if tests and found.ok:
+                found = _tested(test, outcomes, listen, found)
     except BuilderError as error:
         found = _failed(error)
     except OSError as error:
@@ -129,20 +129,6 @@ def _failed(error: BuilderError, log: Path | None = None) -> Round:
     return Round(ok=False, result="not built", error=text if text.startswith("error") else f"error: {text}", log=log)
 
 
-def _play(root: Path, request: TestRequest, listen: Listen, *, tests: bool) -> Round:
-    kernel = kernels.load(root)
-    test = request.prepare(kernel)
-    with tempfile.TemporaryDirectory(prefix="builder-dist-") as dist:
-        outcomes = local.build((test.into(Path(dist)),), listen)
-        for outcome in outcomes:
-            if outcome.error is not None:
-                return _failed(outcome.error, outcome.log)
-        built = _built(outcomes)
-        if not tests:
-            return Round(ok=True, result=built)
-        return _tested(test, outcomes, listen, built=built)
-
-
 def _built(outcomes: Sequence[CellOutcome]) -> str:
     """Say what was built, and of how many files."""
     reports = [each.report for each in outcomes if each.status == "built" and each.report is not None]
@@ -153,31 +139,23 @@ def _built(outcomes: Sequence[CellOutcome]) -> str:
     return f"built ({compiled} of {objects} files compiled)" if objects else "built"
 
 
-def _tested(test: TestBuild, outcomes: Sequence[CellOutcome], listen: Listen, *, built: str) -> Round:
+def _tested(test: TestBuild, outcomes: Sequence[CellOutcome], listen: Listen, found: Round) -> Round:
+    """Return the round of a build with what its tests found, up to the first cell in which one failed."""
     try:
         asked = test.run()
     except NoTestsError:
-        return Round(ok=True, result=f"{built}, no tests")
-    found = Round(ok=True, result=built)
+        return replace(found, result=f"{found.result}, no tests")
+    built = found.result
     for outcome in outcomes:
         if outcome.wheel is None or not found.ok:
             continue
         listen(Event(variant=outcome.cell.variant, kind="step", text="testing"))
         log = None if outcome.log is None else outcome.log.with_name(f"{outcome.log.stem}-tests.log")
+        if log is not None:
+            log.unlink(missing_ok=True)
         try:
-            report = _run(outcome.wheel, asked, log)
+            report = kernel_tests.run_quietly(outcome.wheel, asked, log=log)
         except BuilderError as error:
             return replace(_failed(error, log), result=f"{built}, not tested")
         found = Round(ok=report.failed == 0, result=f"{found.result}, {report}", error=report.first or "", log=log)
     return found
-
-
-def _run(wheel: Path, asked: kernel_tests.TestRun, log: Path | None) -> TestReport:
-    if log is not None:
-        log.unlink(missing_ok=True)
-    processes = run.Processes()
-    try:
-        return kernel_tests.run_quietly(wheel, asked, log=log, processes=processes)
-    except BaseException:
-        processes.cancel()
-        raise

@@ -1,21 +1,20 @@
 """`builder why`: say why a cell would be built again."""
 
-import os
 from pathlib import Path
+from typing import Any
 
 import click
 
 from builder import json_text, terminal
 from builder import kernel as kernels
 from builder.cli.arguments import kernel_argument, store_option
+from builder.cli.asking import ask_of
 from builder.cli.selecting import unbundled_option, variants_option
 from builder.engine import why_object
 from builder.errors import BuilderError, NothingToDoError
 from builder.kernel import CONFIG
-from builder.matrix.selection import Scope
 from builder.plan import choosing, dry_run
-from builder.plan.ask import Ask, KernelBuild
-from builder.store import Store
+from builder.plan.ask import KernelBuild
 
 
 @click.command()
@@ -25,24 +24,14 @@ from builder.store import Store
 @store_option
 @click.option("--no-isolation", is_flag=True, help="As for a build against the torch of the current environment.")
 @click.option("--json", "as_json", is_flag=True, help="The differences as JSON.")
-def command(
-    kernel: Path, variants: tuple[str, ...], unbundled: bool, store: Path, no_isolation: bool, as_json: bool
-) -> None:
+def command(kernel: Path, *, as_json: bool, **given: Any) -> None:
     """Say what changed since a cell was last built: a field of its build record on each line.
 
     With a source or a header of the kernel in place of its directory: what the last build did with the objects that are
     made of it, and why.
     """
     root, path = _parted(kernel)
-    loaded = kernels.load(root)
-    ask = Ask(
-        scope=Scope(unbundled=unbundled),
-        variants=variants,
-        store=Store(store),
-        environ=dict(os.environ),
-        isolation=not no_isolation,
-    )
-    build = choosing.build_of(loaded, ask)
+    build = choosing.build_of(kernels.load(root), ask_of(**given))
     if path is not None:
         _explain(build, path, as_json=as_json)
         return
@@ -53,11 +42,8 @@ def command(
     for plan in plans:
         terminal.out(f"{plan.cell.variant}: {plan.text}")
         for change in plan.changes:
-            terminal.out(f"  {change.field}: {_short(change.before)} -> {_short(change.after)}")
-
-
-def _short(value: object) -> str:
-    return "absent" if value is None else str(value)
+            before, after = ("absent" if each is None else str(each) for each in (change.before, change.after))
+            terminal.out(f"  {change.field}: {before} -> {after}")
 
 
 def _parted(path: Path) -> tuple[Path, str | None]:

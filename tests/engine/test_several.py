@@ -37,7 +37,7 @@ def test_the_summary_counts_for_each_kernel(cell):
         CellOutcome(cell=cell, status=status, kernel=kernel, reason="why")
         for kernel, status in (("one", "hit"), ("one", "skipped"), ("two", "hit"))
     )
-    assert view.summary_of_several(outcomes).splitlines() == [
+    assert view.summary(outcomes).splitlines() == [
         "one:torch-cpu: skipped: why",
         "2 unchanged, 1 skipped",
         "kernel  unchanged  skipped",
