@@ -23,6 +23,12 @@ class BuilderError(Exception):
     def __str__(self) -> str:
         return self.message if self.help is None else f"{self.message}\n  help: {self.help}"
 
+    @property
+    def shown(self) -> str:
+        """The text as a command shows it: with `error:` in front, unless it says already what it is."""
+        text = str(self)
+        return text if text.startswith(("error", "warning")) else f"error: {text}"
+
 
 class DifferenceError(BuilderError):
     """A comparison found a difference, which is an answer and not a failure."""

@@ -18,23 +18,34 @@ from builder.config.values import Backend, LoadTestRule, ToolchainChoice
 from builder.errors import BuilderError
 from builder.make.part import Part
 from builder.matrix import quick
+from builder.matrix.quick import TargetGpus
 from builder.wording import listed, nearest, quoted
 
-kernel_argument = click.argument(
-    "kernel", metavar="[DIR]", default=".", type=click.Path(path_type=Path), shell_complete=completing.kernels
-)
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+PATH = click.Path(path_type=Path)
+FOLDER = click.Path(path_type=Path, file_okay=False)
+
+kernel_argument = click.argument("kernel", metavar="[DIR]", default=".", type=PATH, shell_complete=completing.kernels)
 """The kernel's directory, the current one by default."""
+wheels_argument = click.argument("wheels", metavar="WHEEL...", nargs=-1, required=True, type=PATH)
+
+
+def kernel_option(what: str) -> Decorator:
+    """Return the option that names the kernel of what is judged or published."""
+    return click.option("--kernel", type=PATH, shell_complete=completing.kernels, help=what)
 
 
 ALL = "all"
+BACKENDS = tuple(backend.value for backend in Backend)
 
 
-class Name(click.ParamType[str]):
+class Name(click.Choice[str]):
     """One of several names; the nearest is named where one is misspelled."""
 
     def __init__(self, name: str, choices: tuple[str, ...]) -> None:
+        super().__init__(choices)
         self.name = name
-        self.choices = choices
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return `value` if it is one of the names."""
@@ -45,68 +56,116 @@ class Name(click.ParamType[str]):
             self.fail(f"{quoted(name)} is not a known {self.name}: {hint}", param, ctx)
         return name
 
-    def shell_complete(
-        self,
-        ctx: click.Context,  # noqa: ARG002  click's signature
-        param: click.Parameter,  # noqa: ARG002
-        incomplete: str,
-    ) -> list[CompletionItem]:
-        """Return the names that begin so."""
-        return [CompletionItem(name) for name in self.choices if name.startswith(incomplete)]
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002  click's signature
-        """Return the word that stands for the value in a help text."""
-        return f"[{'|'.join(self.choices)}]"
-
 
 class BackendType(Name):
     """The name of a backend, as a `Backend`."""
 
     def __init__(self) -> None:
-        super().__init__("backend", tuple(backend.value for backend in Backend))
+        super().__init__("backend", BACKENDS)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the backend that `value` names."""
-        if isinstance(value, Backend):
-            return value
-        return Backend(super().convert(value, param, ctx))
+        return value if isinstance(value, Backend) else Backend(super().convert(value, param, ctx))
 
 
-class BackendsType(Name):
-    """The name of a backend, or `all`."""
+class OneOf(click.Choice[str]):
+    """One of the values of an enumeration, such as a `LoadTestRule`."""
 
-    def __init__(self) -> None:
-        super().__init__("backend", (*(backend.value for backend in Backend), ALL))
+    def __init__(self, values: type[Enum], *, name: str) -> None:
+        super().__init__([value.value for value in values])
+        self.values = values
+        self.name = name
 
-
-class PythonType(click.ParamType[Path]):
-    """A Python: its path, its name on PATH, or its version."""
-
-    name = "python"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ARG002
-        """Return its path; `3.11` stands for `python3.11`. One that is not found is left as it is."""
-        if os.sep in str(value):
-            return Path(value)
-        name = f"python{value}" if _PYTHON_VERSION.fullmatch(str(value)) else str(value)
-        return Path(shutil.which(name) or name)
-
-    def shell_complete(
-        self,
-        ctx: click.Context,  # noqa: ARG002  click's signature
-        param: click.Parameter,  # noqa: ARG002
-        incomplete: str,
-    ) -> list[CompletionItem]:
-        """Let the shell complete a path."""
-        return [CompletionItem(incomplete, type="file")]
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return what `value` names."""
+        return self.values(super().convert(getattr(value, "value", value), param, ctx))
 
 
-_PYTHON_VERSION = re.compile(r"3\.\d+")
+class Parsed(click.ParamType[Any]):
+    """A value that a function parses; the function raises an error that says what is wrong."""
+
+    def __init__(self, name: str, parse: Callable[[str], object], *, words: tuple[str, ...] = ()) -> None:
+        self.name = name
+        self.parse = parse
+        self.words = words
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return what a text means; any other value is what was parsed before."""
+        try:
+            return self.parse(value) if isinstance(value, str) else value
+        except (BuilderError, ValueError) as error:
+            self.fail(str(error), param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Return the words that begin so."""
+        return [CompletionItem(word) for word in self.words if word.startswith(incomplete)]
 
 
-def python_option(text: str) -> Callable[[Any], Any]:
+def _python(text: str) -> Path:
+    """Return the path of a Python; `3.11` stands for `python3.11`. One that is not found is left as it is."""
+    if os.sep in text:
+        return Path(text)
+    name = f"python{text}" if re.fullmatch(r"3\.\d+", text) else text
+    return Path(shutil.which(name) or name)
+
+
+def _archs(text: str) -> TargetGpus | str:
+    if text in (ALL, quick.NATIVE):
+        return text
+    try:
+        return quick.parse(text)
+    except BuilderError as error:
+        raise ValueError(f"{error.message}: {error.help}") from error
+
+
+_NUMBER = "[0-9]{1,12}"
+"""No disk has more terabytes, and no store is older in seconds."""
+_SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_AGES = {"S": 1, "M": 60, "H": 3600, "D": 86400, "W": 604800}
+
+
+def _size(written: str) -> int:
+    text = written.upper().removesuffix("B").removesuffix("I")
+    number, unit = (text[:-1], text[-1]) if text[-1:].isalpha() else (text, "")
+    if unit not in _SIZES or re.fullmatch(_NUMBER, number, re.ASCII) is None or int(number) == 0:
+        raise ValueError(f"{written!r} is not a size such as 8G or 512M")
+    return int(number) * _SIZES[unit]
+
+
+def _age(written: str) -> float:
+    parts = re.findall(rf"({_NUMBER})([SMHDW])", written.upper(), re.ASCII)
+    seconds = sum(int(number) * _AGES[unit] for number, unit in parts)
+    if "".join(map("".join, parts)) != written.upper() or seconds == 0:
+        raise ValueError(f"{written!r} is not a span of time such as 30d, 12h or 5h30m")
+    return float(seconds)
+
+
+PYTHON = Parsed("python", _python)
+"""A Python: its path, its name on PATH, or its version."""
+ARCHS = Parsed("archs", _archs, words=(ALL, quick.NATIVE))
+"""The GPUs that a build is for: `all`, `native`, or their architectures as `TargetGpus`."""
+PART = Parsed("part", Part.parse)
+"""A part such as `1/4`, as a `Part`."""
+SIZE = Parsed("size", _size)
+"""A number of bytes, such as `8G`."""
+AGE = Parsed("age", _age)
+"""A span of time, such as `30d`, `12h` or `5h30m`, in seconds."""
+
+
+def python_option(what: str) -> Decorator:
     """Return the option `--python`, with what it is for in a command."""
-    return click.option("--python", type=PythonType(), metavar="PYTHON", help=f"{text} A path, a name on PATH or X.Y.")
+    return click.option(
+        "--python",
+        type=PYTHON,
+        metavar="PYTHON",
+        shell_complete=completing.files,
+        help=f"{what} A path, a name on PATH or X.Y.",
+    )
+
+
+def archs_option(what: str) -> Decorator:
+    """Return the option that names the GPUs of a quick build."""
+    return click.option("--archs", type=ARCHS, metavar="native|all|LIST", help=what)
 
 
 def default_store() -> Path:
@@ -133,29 +192,12 @@ store_option = click.option(
     default=default_store,
     help="Where environments and built wheels are kept. [env: BUILDER_STORE; default: ~/.cache/builder]",
 )
-
-
-class OneOf(click.Choice[str]):
-    """One of the values of an enumeration, such as a `LoadTestRule`."""
-
-    def __init__(self, values: type[Enum], *, name: str) -> None:
-        super().__init__([value.value for value in values])
-        self.values = values
-        self.name = name
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return what `value` names."""
-        return self.values(super().convert(getattr(value, "value", value), param, ctx))
-
-
 load_test_option = click.option(
     "--load-test",
     type=OneOf(LoadTestRule, name="rule"),
     help="A wheel that cannot be imported: refuse it, note it and keep it, or do not try. "
     "Default: 'build.load-test' of build.toml, else require.",
 )
-
-
 toolchain_option = click.option(
     "--toolchain",
     type=OneOf(ToolchainChoice, name="toolchain"),
@@ -163,73 +205,10 @@ toolchain_option = click.option(
     help="C++ compilers: this machine's, or the pinned ones, which give the same wheel on any Linux. "
     "Default: 'build.toolchain' of build.toml, else system. [env: BUILDER_TOOLCHAIN]",
 )
-
-
-class Archs(click.ParamType[Any]):
-    """The GPUs that a build is for: `all`, `native`, or their architectures as `TargetGpus`."""
-
-    name = "archs"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the GPUs that `value` names."""
-        if not isinstance(value, str) or value in (ALL, quick.NATIVE):
-            return value
-        try:
-            return quick.parse(value)
-        except BuilderError as error:
-            self.fail(f"{error.message}: {error.help}", param, ctx)
-
-    def shell_complete(
-        self,
-        ctx: click.Context,  # noqa: ARG002  click's signature
-        param: click.Parameter,  # noqa: ARG002
-        incomplete: str,
-    ) -> list[CompletionItem]:
-        """Return the words that are not architectures."""
-        return [CompletionItem(word) for word in (ALL, quick.NATIVE) if word.startswith(incomplete)]
-
-
 wheel_version_option = click.option(
     "--wheel-version", "version", metavar="X.Y.Z", help="Version of the wheel; the major must be general.version."
 )
 allow_quick_option = click.option("--allow-quick", is_flag=True, help="Also accept wheels of quick builds (--archs).")
-
-
-def archs_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return the option that names the GPUs of a quick build."""
-    return click.option("--archs", type=Archs(), metavar="native|all|LIST", help=what)
-
-
-class PartType(click.ParamType[Part]):
-    """A part such as `1/4`, as a `Part`."""
-
-    name = "part"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Part:
-        """Return the part that `value` names."""
-        try:
-            return value if isinstance(value, Part) else Part.parse(str(value))
-        except BuilderError as error:
-            self.fail(str(error), param, ctx)
-
-
-_NUMBER = "[0-9]{1,12}"
-"""No disk has more terabytes, and no store is older in seconds."""
-_SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-
-
-class Size(click.ParamType[int]):
-    """A number of bytes, such as `8G`."""
-
-    name = "size"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return bytes."""
-        text = str(value).upper().removesuffix("B").removesuffix("I")
-        number, unit = (text[:-1], text[-1]) if text[-1:].isalpha() else (text, "")
-        if unit not in _SIZES or re.fullmatch(_NUMBER, number, re.ASCII) is None or int(number) == 0:
-            self.fail(f"{value!r} is not a size such as 8G or 512M", param, ctx)
-        return int(number) * _SIZES[unit]
 
 
 _cache_options = (
@@ -251,7 +230,7 @@ _cache_options = (
     ),
     click.option(
         "--cache-size",
-        type=Size(),
+        type=SIZE,
         envvar="BUILDER_CACHE_SIZE",
         default="10G",
         help="Most bytes of compiled files in the store. [env: BUILDER_CACHE_SIZE; default: 10G]",
@@ -273,21 +252,3 @@ def cache_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_cache_options):
         call = option(call)
     return call
-
-
-_AGES = {"S": 1, "M": 60, "H": 3600, "D": 86400, "W": 604800}
-
-
-class Age(click.ParamType[float]):
-    """A span of time, such as `30d`, `12h` or `5h30m`, in seconds."""
-
-    name = "age"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return seconds."""
-        text = str(value).upper()
-        parts = re.findall(rf"({_NUMBER})([SMHDW])", text, re.ASCII)
-        seconds = sum(int(number) * _AGES[unit] for number, unit in parts)
-        if "".join(map("".join, parts)) != text or seconds == 0:
-            self.fail(f"{value!r} is not a span of time such as 30d, 12h or 5h30m", param, ctx)
-        return float(seconds)

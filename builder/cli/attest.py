@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from builder import terminal
-from builder.cli import completing
+from builder.cli.arguments import PATH, kernel_option, wheels_argument
 from builder.files import write_atomic
 from builder.make import wheel_record as record
 from builder.publish import bundle
@@ -15,16 +15,9 @@ from builder.wheel.statement import BUILDER_ID, Origin, statement
 
 
 @click.command()
-@click.argument("wheels", metavar="WHEEL...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--output", type=click.Path(path_type=Path), help="Directory of the statements; without it, next to each wheel."
-)
-@click.option(
-    "--kernel",
-    type=click.Path(path_type=Path),
-    shell_complete=completing.kernels,
-    help="The kernel's directory, for its commit.",
-)
+@wheels_argument
+@click.option("--output", type=PATH, help="Directory of the statements; without it, next to each wheel.")
+@kernel_option("The kernel's directory, for its commit.")
 @click.option("--commit", metavar="SHA", help="Commit that the wheels were built from; all of its digits.")
 @click.option("--builder-id", default=BUILDER_ID, metavar="URI", help="Who built: in CI, the workflow.")
 @click.option("--invocation", metavar="URI", help="The run of CI that built.")

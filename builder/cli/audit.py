@@ -11,7 +11,7 @@ from builder import kernel as kernels
 from builder.audit import gpus, hub_layout
 from builder.audit.limited import Judged, run_limited
 from builder.audit.report import AuditReport
-from builder.cli import completing
+from builder.cli.arguments import PATH, kernel_option
 from builder.config.gpus import Gpu
 from builder.errors import AuditError, BuilderError
 from builder.kernel import CONFIG
@@ -22,13 +22,8 @@ from builder.wording import escaped
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, metavar="WHEEL|FOLDER...", type=click.Path(path_type=Path))
-@click.option(
-    "--kernel",
-    type=click.Path(path_type=Path),
-    shell_complete=completing.kernels,
-    help="Of a hub layout: the kernel's directory, to compare with. Default: the folder above, where it has one.",
-)
+@click.argument("paths", nargs=-1, required=True, metavar="WHEEL|FOLDER...", type=PATH)
+@kernel_option("Of a hub layout: the kernel's directory, to compare with. Default: the folder above, where it has one.")
 @click.option("--complete", is_flag=True, help="Refuse a hub layout that lacks a variant of the release.")
 @click.option(
     "--signed-by", metavar="IDENTITY", help="Refuse a variant that this workflow or mail address did not sign."
@@ -36,7 +31,7 @@ from builder.wording import escaped
 @click.option(
     "--issuer", default=signature.GITHUB, show_default=True, metavar="URL", help="Who vouches for the signer."
 )
-@click.option("--trust-config", type=click.Path(path_type=Path), help="Verify with this instance of sigstore.")
+@click.option("--trust-config", type=PATH, help="Verify with this instance of sigstore.")
 @click.option("--gpus", "show_gpus", is_flag=True, help="Show what each GPU would run of the wheel.")
 @click.option(
     "--require-gpus",
@@ -60,16 +55,19 @@ def command(
 ) -> int:
     """Check wheels, and folders in hub layout: ABI, layout, architectures."""
     required = tuple(gpus.named(name) for name in (require_gpus or "").split(",") if name.strip())
+    signed = _signatures(paths, signed_by, issuer, trust_config)
     judged: list[Judged] = []
     unreadable: list[WheelError] = []
-    layouts = [layout for path in paths if (layout := _layout(path)) is not None]
-    signed = _signatures(paths, signed_by, issuer, trust_config)
-    for path in (artifact for named_path in paths for artifact in _artifacts(named_path)):
-        try:
-            judged.append(_required(signed(path, run_limited(path, sizes=sizes)), required))
-        except WheelError as error:  # noqa: PERF203  the others are judged all the same
-            unreadable.append(error)
-    judged += [Judged(report=_check(layout, kernel, complete=complete)) for layout in layouts]
+    layouts = [(path, _layout(path)) for path in paths]
+    for path, layout in layouts:
+        # What is judged one by one: the variants of a layout, or what was named.
+        for artifact in (path,) if layout is None else hub_layout.variants(layout):
+            try:
+                judged.append(_required(signed(artifact, run_limited(artifact, sizes=sizes)), required))
+            except WheelError as error:  # noqa: PERF203  the others are judged all the same
+                unreadable.append(error)
+    found = (layout for _, layout in layouts if layout is not None)
+    judged += [Judged(report=_check(layout, kernel, complete=complete)) for layout in found]
     _show(judged, show_gpus=show_gpus, as_json=as_json)
     if unreadable:
         raise WheelError("\nerror: ".join(map(str, unreadable)))
@@ -107,12 +105,6 @@ def _layout(path: Path) -> Path | None:
     return inner if inner.is_dir() and not hub_layout.variants(path) else path
 
 
-def _artifacts(path: Path) -> tuple[Path, ...]:
-    """Return what is judged one by one: the variants of a layout, or what was named."""
-    layout = _layout(path)
-    return (path,) if layout is None else hub_layout.variants(layout)
-
-
 def _check(layout: Path, kernel: Path | None, *, complete: bool) -> AuditReport:
     """Judge a layout as a whole, by the config of its kernel where there is one."""
     above = layout.absolute().parent
@@ -133,27 +125,31 @@ def _required(judged: Judged, required: tuple[Gpu, ...]) -> Judged:
 
 def _show(judged: list[Judged], *, show_gpus: bool, as_json: bool) -> None:
     if as_json:
-        reports = [_document(each) for each in judged]
+        reports = [
+            {
+                **each.report.to_dict(),
+                "gpus": [code.to_dict() for code in each.gpus],
+                **({} if each.sizes is None else {"sizes": each.sizes.to_dict()}),
+            }
+            for each in judged
+        ]
         terminal.document(json_text.document({"wheels": reports}))
         return
     for each in judged:
         terminal.out(each.report.to_text(), end="")
         if show_gpus:
-            terminal.out(_gpus_text(each), end="")
+            _show_gpus(each)
         if each.sizes is not None:
             terminal.out(f"{each.report.wheel}: {each.sizes.text}", end="")
 
 
-def _document(judged: Judged) -> dict[str, object]:
-    document = {**judged.report.to_dict(), "gpus": [code.to_dict() for code in judged.gpus]}
-    return document if judged.sizes is None else {**document, "sizes": judged.sizes.to_dict()}
-
-
-def _gpus_text(judged: Judged) -> str:
-    """Return what each GPU runs, a line for each."""
+def _show_gpus(judged: Judged) -> None:
+    """Show what each GPU runs, a line for each."""
     if not judged.gpus:
-        return f"{judged.report.wheel}: no device code is needed\n"
+        terminal.out(f"{judged.report.wheel}: no device code is needed")
+        return
+    terminal.out(f"{judged.report.wheel}: what each GPU runs")
     names = {code: ", ".join(code.gpu.names) for code in judged.gpus}
     width = max(map(len, names.values()))
-    lines = (f"  {code.gpu.arch:8} {names[code]:{width}}  {escaped(code.text)}\n" for code in judged.gpus)
-    return f"{judged.report.wheel}: what each GPU runs\n" + "".join(lines)
+    for code in judged.gpus:
+        terminal.out(f"  {code.gpu.arch:8} {names[code]:{width}}  {escaped(code.text)}")

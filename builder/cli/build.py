@@ -10,9 +10,9 @@ import click
 from builder import json_text, terminal
 from builder.cli import building, view
 from builder.cli.arguments import (
-    Age,
-    PartType,
-    Size,
+    AGE,
+    PART,
+    SIZE,
     archs_option,
     cache_options,
     load_test_option,
@@ -50,7 +50,7 @@ from builder.wheel.options import MANYLINUX
 @unbundled_option
 @click.option("--output", type=click.Path(path_type=Path, file_okay=False), default=Path("dist"), show_default=True)
 @click.option("--jobs", type=click.IntRange(min=1), help="Most compilers at once. Default: the cores there are.")
-@click.option("--memory", type=Size(), help="Most memory for compilers. Default: what the machine and its cgroup have.")
+@click.option("--memory", type=SIZE, help="Most memory for compilers. Default: what the machine and its cgroup have.")
 @store_option
 @click.option("--engine", type=click.Choice(["local", "nix"]), default="local", show_default=True, help="What builds.")
 @click.option("--package-set", default="nixpkgs", show_default=True, help="With Nix: 'nixpkgs', 'host', or a folder.")
@@ -69,12 +69,12 @@ from builder.wheel.options import MANYLINUX
 @toolchain_option
 @click.option(
     "--part",
-    type=PartType(),
+    type=PART,
     metavar="K/N",
     help="Compile the K-th of N parts of the files into the cache, and make no wheel.",
 )
 @click.option("--rebuild", "again", is_flag=True, help="Build again what the store has.")
-@click.option("--time-limit", type=Age(), help="Stop cleanly before this, such as 5h30m; the next build goes on.")
+@click.option("--time-limit", type=AGE, help="Stop cleanly before this, such as 5h30m; the next build goes on.")
 @click.option("--keep-going", is_flag=True, help="Build other kernels where one is refused; it still fails.")
 @click.option("--dry-run", "previews", is_flag=True, help="Show what would be built and why, and build nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Results as JSON on stdout.")

@@ -66,7 +66,7 @@ def run(builds: Sequence[KernelBuild], *, quiet: bool, report: Path | None = Non
         return build_and_tell(show)
 
 
-def interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  signal's signature
+def interrupt(number: int, frame: FrameType | None) -> None:
     """Treat SIGTERM like Ctrl-C: end the compilers, leave nothing half-written."""
     raise KeyboardInterrupt
 

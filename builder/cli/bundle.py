@@ -1,14 +1,14 @@
 """`builder bundle`: hub layout."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from builder import terminal
-from builder.cli import completing, selecting
-from builder.cli.arguments import allow_quick_option
+from builder.cli import selecting
+from builder.cli.arguments import PATH, allow_quick_option, kernel_option, wheels_argument
 from builder.errors import BuilderError
 from builder.plan import kernels
 from builder.publish import bundle, card, signature
@@ -18,16 +18,11 @@ from builder.wording import quoted
 
 
 @click.command()
-@click.argument("wheels", metavar="WHEEL...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--output", default="build", show_default=True, type=click.Path(path_type=Path), help="Directory of the variants."
-)
-@click.option(
-    "--kernel",
-    type=click.Path(path_type=Path),
-    shell_complete=completing.kernels,
-    help="The kernel's directory: its commit and its CARD.md. Of several kernels a pattern: their layouts are "
-    "OUTPUT/NAME/build.",
+@wheels_argument
+@click.option("--output", default="build", show_default=True, type=PATH, help="Directory of the variants.")
+@kernel_option(
+    "The kernel's directory: its commit and its CARD.md. Of several kernels a pattern: their layouts are "
+    "OUTPUT/NAME/build."
 )
 @click.option("--commit", metavar="SHA", help="Commit that the wheels were built from; all of its digits.")
 @click.option("--repo-id", metavar="OWNER/NAME", help="Repository on the hub, for the card.")
@@ -38,7 +33,7 @@ from builder.wording import quoted
     is_flag=True,
     help="Sign each variant with sigstore, as the identity of the CI job. [env: SIGSTORE_ID_TOKEN]",
 )
-@click.option("--trust-config", type=click.Path(path_type=Path), help="Sign with this instance of sigstore.")
+@click.option("--trust-config", type=PATH, help="Sign with this instance of sigstore.")
 @click.option("--force", is_flag=True, help="Replace variants that are there with other content.")
 def command(
     wheels: tuple[Path, ...],
@@ -57,23 +52,18 @@ def command(
     obstacles = {str(each.wheel.path): each.metadata.not_for_release for each in read}
     kernel_wheel.require_release(obstacles, allowed=allow_quick)
     if kernel is None or not selecting.is_pattern(kernel):
-        _write(read, output, kernel=kernel, commit=commit, repo_id=repo_id, force=force)
-        _sign((output / str(each.variant) for each in read), trust_config, signs=signs)
-        return
-    if repo_id is not None:
+        layouts: list[tuple[Path | None, Sequence[KernelWheel], Path]] = [(kernel, read, output)]
+    elif repo_id is not None:
         raise BuilderError("--repo-id is the repository of one kernel", help="leave it out, or bundle each on its own")
-    for folder, wheels_of in _by_kernel(read, kernel).items():
-        where = output / wheels_of[0].kernel / "build"
-        _write(wheels_of, where, kernel=folder, commit=commit, repo_id=None, force=force)
-        _sign((where / str(each.variant) for each in wheels_of), trust_config, signs=signs)
-
-
-def _sign(variants: Iterable[Path], trust_config: Path | None, *, signs: bool) -> None:
-    """Sign variants, where that is asked for."""
-    if signs:
-        token = os.environ.get("SIGSTORE_ID_TOKEN")
-        for path in signature.sign(sorted(variants), token=token, trust_config=trust_config):
-            terminal.out(str(path))
+    else:
+        layouts = [(folder, own, output / own[0].kernel / "build") for folder, own in _by_kernel(read, kernel).items()]
+    for folder, own, where in layouts:
+        _write(own, where, kernel=folder, commit=commit, repo_id=repo_id, force=force)
+        if signs:
+            variants = sorted(where / str(each.variant) for each in own)
+            token = os.environ.get("SIGSTORE_ID_TOKEN")
+            for path in signature.sign(variants, token=token, trust_config=trust_config):
+                terminal.out(str(path))
 
 
 def _by_kernel(read: Sequence[KernelWheel], pattern: Path) -> dict[Path, list[KernelWheel]]:
@@ -107,19 +97,15 @@ def _write(
     force: bool,
 ) -> None:
     """Write the layout of one kernel, and name its variants."""
-    tree = bundle.lay_out(read, commit=_origin(kernel, commit))
+    origin = bundle.origin(kernel=kernel, commit=commit)
+    if origin is None and kernel is not None:
+        terminal.err(
+            f"warning: '{kernel}' is not in a git checkout, so metadata.json will name no commit\n"
+            "  help: pass --commit SHA",
+        )
+    tree = bundle.lay_out(read, commit=origin)
     text = card.fill(card.read(kernel), read[0], variants=(*tree, *bundle.variants_in(output)), repo_id=repo_id)
     new = bundle.write(tree, output, card=text, overwrite=force)
     for variant in tree:
         state = "" if variant in new else " (was there)"
         terminal.out(f"{output / variant}{state}")
-
-
-def _origin(kernel: Path | None, commit: str | None) -> bundle.Commit | None:
-    found = bundle.origin(kernel=kernel, commit=commit)
-    if found is None and kernel is not None:
-        terminal.err(
-            f"warning: '{kernel}' is not in a git checkout, so metadata.json will name no commit\n"
-            "  help: pass --commit SHA",
-        )
-    return found

@@ -13,7 +13,7 @@ _AT_MOST = 1000
 """Entries of a folder that are looked into; a shell waits."""
 
 
-def kernels(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
+def kernels(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete a kernel: the folders that have a build.toml, else folders on the way to one."""
     typed = incomplete[: incomplete.rfind("/") + 1]
     try:
@@ -37,7 +37,7 @@ def backends(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
-def variants(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
+def variants(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete a variant: the cells of the kernel that belong to this machine's system."""
     loaded = _kernel()
     if loaded is None:
@@ -51,7 +51,12 @@ def variants(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
-def codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
+def files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Let the shell complete a path."""
+    return [CompletionItem(incomplete, type="file")]
+
+
+def codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete the code of a finding."""
     from builder.lint.findings import titles_of_codes  # noqa: PLC0415  only a code needs them
 

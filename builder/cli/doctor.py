@@ -2,26 +2,27 @@
 
 import os
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from builder import doctor, json_text, matrix, terminal
+from builder.ci.plan import CiPlan, footnotes, headline, make
 from builder.cli import completing
-from builder.cli.arguments import store_option
+from builder.cli.arguments import PATH, store_option
+from builder.cli.asking import ask_of
 from builder.cli.selecting import sets_option
+from builder.kernel import load
 from builder.matrix.selection import Scope
 from builder.plan import buildable
-from builder.store import Store
+from builder.plan.ask import KernelBuild
 
 Support = buildable.RowSupport | buildable.CellSupport
 
 
 @click.command()
-@click.argument(
-    "kernel", metavar="[DIR]", required=False, type=click.Path(path_type=Path), shell_complete=completing.kernels
-)
+@click.argument("kernel", metavar="[DIR]", required=False, type=PATH, shell_complete=completing.kernels)
 @store_option
 @sets_option
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
@@ -31,105 +32,79 @@ def command(kernel: Path | None, store: Path, sets: tuple[str, ...], as_json: bo
     With DIR, the cells of that kernel, and what it needs besides: sources and kernels from elsewhere, and code for the
     GPUs that it requires.
     """
-    if kernel is not None:
-        _of_kernel(kernel, Store(store), sets, as_json=as_json)
-        return
-    facts = list(doctor.of_machine(os.environ, Store(store)))
-    rows = tuple(row for row in matrix.rows() if row.set in sets and row.variant is not None)
-    support = list(buildable.row_support(rows, os.environ))
+    ask = ask_of(store=store)
+    plan = None if kernel is None else make(load(kernel), matrix.rows(), Scope(sets=sets))
+    support: Sequence[Support]
+    if plan is None:
+        facts = list(doctor.of_machine(os.environ, ask.store))
+        rows = tuple(row for row in matrix.rows() if row.set in sets and row.variant is not None)
+        support = list(buildable.row_support(rows, os.environ))
+    else:
+        facts = list(doctor.of_kernel(plan.kernel, plan.cells, ask.store))
+        support = list(buildable.cell_support(KernelBuild(kernel=plan.kernel, cells=plan.cells, ask=ask)))
     if as_json:
-        _document({"facts": _facts_json(facts), "cells": _cells_json(support)})
+        terminal.document(json_text.document(_document(plan, facts, support)))
         return
+    if plan is not None:
+        terminal.out(f"{headline(plan)}\n")
     _show(facts, support)
-    terminal.err(f"\n{_here(support)} of {len(support)} cells of {_listed(sets)} can be built here")
-
-
-def _of_kernel(kernel: Path, store: Store, sets: tuple[str, ...], *, as_json: bool) -> None:
-    from builder.ci.plan import footnotes, headline, make  # noqa: PLC0415  start-up time
-    from builder.kernel import load  # noqa: PLC0415
-    from builder.plan.ask import Ask, KernelBuild  # noqa: PLC0415
-
-    plan = make(load(kernel), matrix.rows(), Scope(sets=sets))
-    facts = list(doctor.of_kernel(plan.kernel, plan.cells, store))
-    ask = Ask(store=store, environ=dict(os.environ))
-    support = list(buildable.cell_support(KernelBuild(kernel=plan.kernel, cells=plan.cells, ask=ask)))
-    notes = footnotes(plan)
-    if as_json:
-        name = plan.kernel.config.general.name
-        _document({"kernel": name, "facts": _facts_json(facts), "cells": _cells_json(support), "notes": notes})
-        return
-    terminal.out(f"{headline(plan)}\n")
-    _show(facts, support)
+    notes = () if plan is None else footnotes(plan)
     for line in ("", *notes) if notes else ():
         terminal.out(line)
+    here = sum(each.missing is None for each in support)
+    names = " and ".join(filter(None, (", ".join(sets[:-1]), sets[-1])))
     more = "`builder doctor` shows this machine, `builder matrix --explain` why there is each cell"
-    terminal.err(f"\n{_here(support)} of {len(support)} cells of {_listed(sets)} can be built here: {more}")
+    said = f"{here} of {len(support)} cells of {names} can be built here"
+    terminal.err(f"\n{said}" if plan is None else f"\n{said}: {more}")
 
 
-def _here(support: Sequence[Support]) -> int:
-    return sum(each.missing is None for each in support)
-
-
-def _document(found: Mapping[str, object]) -> None:
-    terminal.document(json_text.document(found))
+def _document(plan: CiPlan | None, facts: Sequence[doctor.Fact], support: Sequence[Support]) -> dict[str, object]:
+    return {
+        **({} if plan is None else {"kernel": plan.kernel.config.general.name}),
+        "facts": [{"name": fact.name, "found": fact.found, "help": fact.help or None} for fact in facts],
+        "cells": [
+            {
+                "variant": row.variant,
+                "buildable": row.missing is None,
+                "missing": row.missing,
+                "help": row.help,
+                "how": row.how or None,
+            }
+            for row in support
+        ],
+        **({} if plan is None else {"notes": footnotes(plan)}),
+    }
 
 
 def _show(facts: Sequence[doctor.Fact], support: Sequence[Support]) -> None:
+    """Show facts, the cells that can be built, and the others by what they lack: each reason once, most cells first."""
     width = max((18, *(len(fact.name) for fact in facts)))
     for fact in facts:
         mark, text = ("ok", fact.found) if fact.found is not None else ("--", f"missing; {fact.help}")
         terminal.out(f"{mark:3} {fact.name:{width}} {text}")
     if facts:
         terminal.out()
-    for line in _cells_text(support):
-        terminal.out(line)
-
-
-def _cells_text(support: Sequence[Support]) -> Iterator[str]:
-    """Yield the cells that can be built, then the others by what they lack: each reason once, most cells first."""
-    lacks: dict[tuple[str, str], list[str]] = {}
     ways: dict[str, list[str]] = {}
+    lacks: dict[tuple[str, str], list[str]] = {}
     for row in support:
-        alike = ways.setdefault(row.how, []) if row.missing is None else None
-        if alike is None:
-            alike = lacks.setdefault((row.missing or "", row.help or ""), [])
-        alike.append(row.variant)
+        if row.missing is None:
+            ways.setdefault(row.how, []).append(row.variant)
+        else:
+            lacks.setdefault((row.missing, row.help or ""), []).append(row.variant)
     for how, here in sorted(ways.items()):
-        yield f"ok  {_count(here)} can be built here{how and f' {how}'}"
-        yield from _wrapped(here)
+        _show_cells(here, f"ok  {_count(here)} can be built here{how and f' {how}'}")
     for (missing, remedy), variants in sorted(lacks.items(), key=lambda item: -len(item[1])):
-        yield f"--  {_count(variants)}: {missing}"
-        yield from (f"      {remedy}",) if remedy else ()
-        yield from _wrapped(variants)
+        _show_cells(variants, f"--  {_count(variants)}: {missing}", *((f"      {remedy}",) if remedy else ()))
+
+
+def _show_cells(variants: Sequence[str], *heads: str) -> None:
+    """Show names of cells, as many on a line as a terminal of 100 columns has room for."""
+    wrapped = textwrap.wrap(
+        " ".join(variants), 100, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False
+    )
+    for line in (*heads, *wrapped):
+        terminal.out(line)
 
 
 def _count(variants: Sequence[str]) -> str:
     return f"{len(variants)} cell{'' if len(variants) == 1 else 's'}"
-
-
-def _wrapped(variants: Sequence[str]) -> Iterator[str]:
-    """Yield names of cells, as many on a line as a terminal of 100 columns has room for."""
-    text = " ".join(variants)
-    yield from textwrap.wrap(text, 100, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
-
-
-def _facts_json(facts: list[doctor.Fact]) -> list[dict[str, object]]:
-    return [{"name": fact.name, "found": fact.found, "help": fact.help or None} for fact in facts]
-
-
-def _cells_json(support: Sequence[Support]) -> list[dict[str, object]]:
-    return [
-        {
-            "variant": row.variant,
-            "buildable": row.missing is None,
-            "missing": row.missing,
-            "help": row.help,
-            "how": row.how or None,
-        }
-        for row in support
-    ]
-
-
-def _listed(sets: tuple[str, ...]) -> str:
-    *first, last = sets
-    return f"{', '.join(first)} and {last}" if first else last

@@ -22,10 +22,10 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 class _Commands(click.Group):
     """A group whose commands are imported when asked for."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
+    def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = importlib.import_module(f"builder.cli.{cmd_name.replace('-', '_')}").command
@@ -37,15 +37,12 @@ class _Commands(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            raise click.UsageError(f"{error.message}{_suggestion(args[0])}", ctx) from None
+            meant = nearest(args[0], COMMANDS)
+            suggestion = f" Did you mean '{meant}'?" if meant else ""
+            raise click.UsageError(f"{error.message}{suggestion}", ctx) from None
 
-    def get_help(self, ctx: click.Context) -> str:  # noqa: ARG002
+    def get_help(self, ctx: click.Context) -> str:
         return help_text().rstrip("\n")
-
-
-def _suggestion(name: str) -> str:
-    meant = nearest(name, COMMANDS)
-    return f" Did you mean '{meant}'?" if meant else ""
 
 
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -77,32 +74,40 @@ def _report(error: BaseException) -> int:
             _drop_output()
             code = 0
         case terminal.OutputError():
-            code = _lost(error)
+            _drop_output()
+            code = _show(error)
         case BugError():
             code = _show(BugError(error.message, help=_where_to_report()))
         case BuilderError():
             code = _show(error)
         case click.ClickException():
-            code = _show_usage(error)
+            said = io.StringIO()
+            error.show(file=said)
+            _say(said.getvalue().rstrip("\n"))
+            code = error.exit_code
         case OSError():
-            code = _refused(error)
+            refused = _refused(error)
+            code = _bug(error) if refused is None else _report(refused)
         case _:
             _say("interrupted")
             code = 130
     return code
 
 
-def _refused(error: OSError) -> int:
-    """Say what the system did not do."""
-    if isinstance(error, FileNotFoundError) and not _has_folder():
-        return _show(BuilderError("the current folder is not there any more", help="change to one that is"))
+def _refused(error: OSError) -> BuilderError | None:
+    """Return what the system did not do; None where not the system raised the error, but code."""
+    if isinstance(error, FileNotFoundError):
+        try:
+            Path.cwd()
+        except FileNotFoundError:
+            return BuilderError("the current folder is not there any more", help="change to one that is")
     if error.filename is not None:
-        return _show(file_error(error))
-    if error.errno is None:  # raised by code, and not by the system
-        return _bug(error)
+        return file_error(error)
+    if error.errno is None:
+        return None
     if error.errno in _NO_ROOM:  # click wrote its help
-        return _lost(terminal.OutputError(f"cannot write: {error.strerror}", help="free the disk"))
-    return _lost(terminal.OutputError(f"the system refused what is needed: {error.strerror}"))
+        return terminal.OutputError(f"cannot write: {error.strerror}", help="free the disk")
+    return terminal.OutputError(f"the system refused what is needed: {error.strerror}")
 
 
 def _bug(error: Exception) -> int:
@@ -126,14 +131,6 @@ def _where_to_report() -> str:
     return f"report it {where}, with the traceback above and what you ran"
 
 
-def _has_folder() -> bool:
-    try:
-        Path.cwd()
-    except FileNotFoundError:
-        return False
-    return True
-
-
 def file_error(error: OSError) -> ToolError:
     """Return the message about a file that cannot be read or written."""
     name = error.filename if isinstance(error.filename, str) else os.fsdecode(os.fspath(error.filename))
@@ -143,22 +140,8 @@ def file_error(error: OSError) -> ToolError:
 
 
 def _show(error: BuilderError) -> int:
-    text = str(error)
-    _say(text if text.startswith(("error", "warning")) else f"error: {text}")
+    _say(error.shown)
     return error.exit_code
-
-
-def _show_usage(error: click.ClickException) -> int:
-    said = io.StringIO()
-    error.show(file=said)
-    _say(said.getvalue().rstrip("\n"))
-    return error.exit_code
-
-
-def _lost(error: terminal.OutputError) -> int:
-    """Say that stdout cannot be written, if stderr can."""
-    _drop_output()
-    return _show(error)
 
 
 def _say(text: str) -> None:
@@ -175,13 +158,7 @@ def _drop_output() -> None:
 def _hold_standard_streams() -> None:
     """Open the standard streams that the parent process closed: the next file would take the number of stdout."""
     for number in range(3):
-        if not _is_open(number):
+        try:
+            os.fstat(number)
+        except OSError:  # noqa: PERF203  there are three
             os.open(os.devnull, os.O_RDWR)
-
-
-def _is_open(number: int) -> bool:
-    try:
-        os.fstat(number)
-    except OSError:
-        return False
-    return True

@@ -1,14 +1,15 @@
 """`builder matrix`: show the cells of kernels, and why the others are left out."""
 
-import os
-from collections.abc import Mapping
+import functools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
 from builder import matrix, terminal
-from builder.ci.plan import CiJob, CiPlan, make, text, without_stored
+from builder.ci.plan import CiJob, CiPlan, documents, make, text, without_stored
 from builder.ci.plan.jobs import Runners, jobs, parse_runners, work_of
 from builder.cli import selecting
 from builder.cli.arguments import Name, store_option
@@ -21,7 +22,6 @@ from builder.cli.selecting import (
     torches_option,
     unbundled_option,
 )
-from builder.config.values import Backend, Version
 from builder.errors import BuilderError, NothingToDoError
 from builder.matrix.selection import Scope, require_cells
 from builder.plan import kernels
@@ -37,24 +37,14 @@ _LISTS = ("names", "github", "gitlab")
 class _Found:
     """The plan of each kernel, and the kernels that have none."""
 
-    selected: tuple[CiPlan, ...]
+    several: bool
+    selected: Sequence[CiPlan]
     """The cells in scope."""
-    plans: tuple[CiPlan, ...]
+    plans: Sequence[CiPlan]
     """The cells that --changed-since and --skip-stored leave."""
     left_out: Mapping[str, str]
     """The reason for which a kernel has no cell, by its name."""
     refusals: tuple[Refusal, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Form:
-    """The form in which plans are shown."""
-
-    name: str
-    explain: bool
-    savings: bool
-    shards: int | None
-    places: Runners
 
 
 @click.command()
@@ -74,13 +64,8 @@ class _Form:
 @click.option("--runner", "runners", multiple=True, metavar="SYSTEM=LABEL", help="Build a system on this runner.")
 def command(
     named: NamedKernels,
-    form: str,
     *,
-    unbundled: bool,
-    sets: tuple[str, ...],
-    systems: tuple[str, ...],
-    torches: tuple[Version, ...],
-    backends: tuple[Backend, ...],
+    form: str,
     explain: bool,
     show_savings: bool,
     shards: int | None,
@@ -88,18 +73,36 @@ def command(
     skip_stored: bool,
     store: Path,
     runners: tuple[str, ...],
+    **given: Any,
 ) -> int:
     """Show the cells of kernels: one wheel each."""
     if (explain or show_savings) and form != "table":
         raise click.UsageError("--explain and --savings are tables: other formats take neither")
     places = parse_runners(runners, gitlab=form == "gitlab")
-    shown = _Form(name=form, explain=explain, savings=show_savings, shards=shards, places=places)
-    scope = Scope(sets=sets, systems=systems, backends=backends, unbundled=unbundled, torches=torches)
-    found = _plan(named, scope, since=changed_since, stored=store if skip_stored else None)
+    found = _plan(named, Scope(**given), since=changed_since, stored=store if skip_stored else None)
+    formatted = functools.partial(_formatted, found, form, shards=shards, places=places)
     if named.several:
-        terminal.document(_of_several(found, shown))
+        if explain:
+            shown = "\n".join(map(text.explain, found.plans))
+        elif show_savings:
+            shown = "\n".join(text.table_of_savings(plan, matrix.rows()) for plan in found.plans)
+        elif found.refusals and form in _LISTS:
+            shown = ""  # a list without some kernels would be taken for the whole
+        else:
+            shown = formatted()
+        terminal.document(shown)
         return selecting.say(found.refusals)
-    _show_one(found.selected[0], found.plans[0], shown, store)
+    (plan,) = found.plans
+    if explain:
+        terminal.out(text.explain(plan) + text.of_one_library(plan, matrix.rows()), end="")
+        _say_what_is_possible(plan, store)
+    elif form == "html":
+        terminal.document(formatted())
+    require_cells(found.selected[0])  # which the table of every row and the page say, too
+    if show_savings:
+        terminal.out(text.table_of_savings(plan, matrix.rows()), end="")
+    elif not explain and form != "html":
+        terminal.document(formatted())
     return 0
 
 
@@ -132,7 +135,7 @@ def _plan(named: NamedKernels, scope: Scope, *, since: str | None, stored: Path 
             "\n".join(("no cell of any kernel is selected: there is nothing to build", *reasons)),
             help="`builder matrix --explain` of one kernel says what would change each row",
         )
-    return _Found(selected=tuple(selected), plans=tuple(plans), left_out=left_out, refusals=tuple(refusals))
+    return _Found(several=named.several, selected=selected, plans=plans, left_out=left_out, refusals=tuple(refusals))
 
 
 def _narrowed(plan: CiPlan, *, since: str | None, stored: Path | None) -> CiPlan:
@@ -143,46 +146,27 @@ def _narrowed(plan: CiPlan, *, since: str | None, stored: Path | None) -> CiPlan
     if stored is None:
         return plan
     from builder import toolchain  # noqa: PLC0415  start-up time
+    from builder.cli.asking import ask_of  # noqa: PLC0415
     from builder.plan import dry_run  # noqa: PLC0415
-    from builder.plan.ask import Ask, KernelBuild  # noqa: PLC0415
-    from builder.store import Store  # noqa: PLC0415
+    from builder.plan.ask import KernelBuild  # noqa: PLC0415
 
     # Only cells of this machine's system can have a key here.
     cells = tuple(cell for cell in plan.cells if cell.system == toolchain.system())
-    ask = Ask(store=Store(stored), environ=dict(os.environ))
-    found = dry_run.preview(KernelBuild(kernel=plan.kernel, cells=cells, ask=ask))
+    found = dry_run.preview(KernelBuild(kernel=plan.kernel, cells=cells, ask=ask_of(store=stored)))
     # By name: a noarch wheel is the same for every system.
     hits = {one.cell.variant for one in found if one.action == "hit"}
     return without_stored(plan, lambda cell: cell.variant in hits)
 
 
-def _show_one(selected: CiPlan, plan: CiPlan, form: _Form, store: Path) -> None:
-    """Show the plan of one kernel.
-
-    Raises:
-        NothingToDoError: no cell is selected; the table of every row and the page say so, too.
-    """
-    if form.explain:
-        terminal.out(text.explain(plan) + text.of_one_library(plan, matrix.rows()), end="")
-        _say_what_is_possible(plan, store)
-    elif form.name == "html":
-        terminal.document(_formatted((plan,), form))
-    require_cells(selected)
-    if form.savings:
-        terminal.out(text.table_of_savings(plan, matrix.rows()), end="")
-    elif not form.explain and form.name != "html":
-        terminal.document(_formatted((plan,), form))
-
-
 def _say_what_is_possible(plan: CiPlan, store: Path) -> None:
-    from builder.plan import buildable, size_estimate  # noqa: PLC0415  start-up time
-    from builder.plan.ask import Ask, KernelBuild  # noqa: PLC0415
-    from builder.store import Store  # noqa: PLC0415
+    from builder.cli.asking import ask_of  # noqa: PLC0415  start-up time
+    from builder.plan import buildable, size_estimate  # noqa: PLC0415
+    from builder.plan.ask import KernelBuild  # noqa: PLC0415
 
-    ask = Ask(store=Store(store), environ=dict(os.environ))
-    support = tuple(buildable.cell_support(KernelBuild(kernel=plan.kernel, cells=plan.cells, ask=ask)))
+    build = KernelBuild(kernel=plan.kernel, cells=plan.cells, ask=ask_of(store=store))
+    support = tuple(buildable.cell_support(build))
     for cell in plan.cells:
-        found = size_estimate.of(ask.store, plan.kernel, cell)
+        found = size_estimate.of(build.ask.store, plan.kernel, cell)
         if found is not None:
             terminal.err(f"{cell.variant}: its wheel: {found.text}")
     here = sum(each.missing is None for each in support)
@@ -190,50 +174,30 @@ def _say_what_is_possible(plan: CiPlan, store: Path) -> None:
     terminal.err(f"\n{here} of {len(plan.cells)} cells can be built here: {say}")
 
 
-def _of_several(found: _Found, form: _Form) -> str:
-    if form.explain:
-        return "\n".join(map(text.explain, found.plans))
-    if form.savings:
-        return "\n".join(text.table_of_savings(plan, matrix.rows()) for plan in found.plans)
-    if found.refusals and form.name in _LISTS:
-        return ""  # a list without some kernels would be taken for the whole
-    return _formatted(found.plans, form, several=found)
-
-
-def _formatted(plans: tuple[CiPlan, ...], form: _Form, *, several: _Found | None = None) -> str:
-    """Return plans as their format has them: that of one kernel, or those of `several`, with what has no part in it."""
+def _formatted(found: _Found, form: str, *, shards: int | None, places: Runners) -> str:
+    """Return plans as their format has them: that of one kernel, or those of several, with what has no part in it."""
+    plans, several = found.plans, found.several
     split: tuple[CiJob, ...] | None = None
-    if form.shards is not None or form.name in {"github", "gitlab"}:
-        work = tuple(each for plan in plans for each in work_of(plan, of_several=several is not None))
-        split = jobs(work, place=form.places.place, shards=form.shards)
-    match form.name:
+    if shards is not None or form in {"github", "gitlab"}:
+        work = tuple(each for plan in plans for each in work_of(plan, of_several=several))
+        split = jobs(work, place=places.place, shards=shards)
+    match form:
         case "names":
-            return text.names(plans, split, of_several=several is not None)
-        case "table" if several is not None:
-            return text.table_of_several(plans, split, several.left_out)
+            shown = text.names(plans, split, of_several=several)
         case "table":
-            return text.table(plans[0], split)
+            shown = text.table_of_several(plans, split, found.left_out) if several else text.table(plans[0], split)
         case "html":
             from builder.ci.plan.page import page  # noqa: PLC0415  start-up time
 
-            return page(plans, split, None if several is None else several.left_out)
+            shown = page(plans, split, found.left_out)
+        case "github":
+            shown = documents.github(split or ())
+        case "gitlab":
+            shown = documents.gitlab(split or ())
+        case _ if several:
+            folders = {plan.kernel.root.as_posix(): plan for plan in plans}
+            errors = kernels.texts(found.refusals)
+            shown = documents.several(folders, places, split, left_out=found.left_out, errors=errors)
         case _:
-            return _document(plans, split, form, several)
-
-
-def _document(plans: tuple[CiPlan, ...], split: tuple[CiJob, ...] | None, form: _Form, several: _Found | None) -> str:
-    from builder.ci.plan import documents  # noqa: PLC0415  start-up time
-
-    if form.name == "github":
-        return documents.github(split or ())
-    if form.name == "gitlab":
-        return documents.gitlab(split or ())
-    if several is None:
-        return documents.document(plans[0], form.places, split)
-    return documents.several(
-        {plan.kernel.root.as_posix(): plan for plan in plans},
-        form.places,
-        split,
-        left_out=several.left_out,
-        errors=kernels.texts(several.refusals),
-    )
+            shown = documents.document(plans[0], places, split)
+    return shown

@@ -13,7 +13,7 @@ from builder import lint, sandbox, terminal
 from builder.audit.limited import run_limited
 from builder.cli import building, view
 from builder.cli.arguments import (
-    Age,
+    AGE,
     cache_options,
     kernel_argument,
     python_option,
@@ -48,7 +48,7 @@ from builder.wheel import kernel_wheel
 @wheel_version_option
 @cache_options
 @toolchain_option
-@click.option("--time-limit", type=Age(), help="Stop cleanly before this, such as 5h30m; the next run goes on.")
+@click.option("--time-limit", type=AGE, help="Stop cleanly before this, such as 5h30m; the next run goes on.")
 @click.option("--strict", is_flag=True, help="Refuse a kernel with warnings.")
 @click.option("--allow-dirty", is_flag=True, help="Release files that are not committed.")
 @click.option("--allow-unsandboxed", is_flag=True, help="Release also what is built without a sandbox.")

@@ -9,7 +9,7 @@ from builder import kernel as kernels
 from builder import render as rendering
 from builder import terminal
 from builder.cli import completing
-from builder.cli.arguments import ALL, BackendsType
+from builder.cli.arguments import ALL, BACKENDS, FOLDER, PATH, Name
 from builder.config.values import Backend
 from builder.errors import BuilderError, DifferenceError
 from builder.kernel import Kernel
@@ -17,22 +17,18 @@ from builder.matrix import is_noarch
 from builder.render.project import Project
 from builder.wording import listed
 
-_DIRECTORIES = click.Path(path_type=Path, file_okay=False)
-
 
 @click.command()
-@click.argument(
-    "directories", metavar="[DIR]...", nargs=-1, type=click.Path(path_type=Path), shell_complete=completing.kernels
-)
+@click.argument("directories", metavar="[DIR]...", nargs=-1, type=PATH, shell_complete=completing.kernels)
 @click.option(
     "--backend",
-    type=BackendsType(),
+    type=Name("backend", (*BACKENDS, ALL)),
     shell_complete=completing.backends,
     help="Backend of the project; may be left out when there is one.",
 )
 @click.option("--list", "listing", is_flag=True, help="List the backends, or with --backend the files of its project.")
-@click.option("--output", type=_DIRECTORIES, help="Write the whole project there; of all backends, KERNEL/BACKEND.")
-@click.option("--check", type=_DIRECTORIES, help="Compare with the project there.")
+@click.option("--output", type=FOLDER, help="Write the whole project there; of all backends, KERNEL/BACKEND.")
+@click.option("--check", type=FOLDER, help="Compare with the project there.")
 @click.option("--force", is_flag=True, help="With --output: replace files that are in the way.")
 @click.option("--unique-id", metavar="ID", help="Name the build by this instead of its content.")
 @click.option("--allow-unsafe-flags", is_flag=True, help="Accept compiler flags that load code or read files.")
@@ -61,31 +57,43 @@ def command(
         raise click.UsageError(f"--backend {ALL} needs --output or --check")
     loaded = {directory: kernels.load(directory) for directory in directories or (Path(),)}
     if listing and backend is None:
-        terminal.out(_backends(_single(loaded)), end="")
+        _list_backends(*loaded.values())
         return
+    wanted = list(_wanted(loaded, backend))
     projects = {
         place: rendering.render(kernel, each, unique_id=unique_id, allow_unsafe_flags=allow_unsafe_flags)
-        for place, kernel, each in _wanted(loaded, backend)
+        for place, kernel, each in wanted
     }
     if output is not None:
         _write(projects, output, force=force)
     elif check is not None:
-        chosen = backend or _only(_single(loaded)).value
-        _compare(projects, check, how=f"{' '.join(map(str, loaded))} --backend {chosen}")
+        _compare(projects, check, how=f"{' '.join(map(str, loaded))} --backend {backend or wanted[0][2].value}")
+    elif listing:
+        for path in projects[Path()].files:
+            terminal.out(str(path))
     else:
-        _show(projects[Path()], listing=listing)
+        project = projects[Path()]
+        terminal.document(project["CMakeLists.txt" if "CMakeLists.txt" in project.files else "pyproject.toml"])
 
 
-def _single(loaded: Mapping[Path, Kernel]) -> Kernel:
-    (kernel,) = loaded.values()
-    return kernel
+def _list_backends(kernel: Kernel) -> None:
+    for backend in rendering.backends(kernel):
+        kind = "noarch" if is_noarch(kernel.config, backend) else kernel.config.framework
+        terminal.out(f"{backend}\t{kind}")
 
 
 def _wanted(loaded: Mapping[Path, Kernel], backend: str | None) -> Iterator[tuple[Path, Kernel, Backend]]:
-    """Return what is rendered, with its place below the folder that is written or compared."""
+    """Yield what is rendered, with its place below the folder that is written or compared.
+
+    Raises:
+        BuilderError: two kernels have one name.
+    """
     if backend != ALL:
-        kernel = _single(loaded)
-        yield Path(), kernel, _only(kernel) if backend is None else Backend(backend)
+        (kernel,) = loaded.values()
+        names = rendering.backends(kernel)
+        if backend is None and len(names) > 1:
+            raise click.UsageError(f"the kernel has several backends: pass --backend {'|'.join(names)}")
+        yield Path(), kernel, Backend(backend or names[0])
         return
     seen: dict[str, Path] = {}
     for directory, kernel in loaded.items():
@@ -100,14 +108,6 @@ def _wanted(loaded: Mapping[Path, Kernel], backend: str | None) -> Iterator[tupl
             yield Path(name, each.value), kernel, each
 
 
-def _show(project: Project, *, listing: bool) -> None:
-    if listing:
-        terminal.out("".join(f"{path}\n" for path in project.files), end="")
-    else:
-        main = "CMakeLists.txt" if "CMakeLists.txt" in project.files else "pyproject.toml"
-        terminal.document(project[main])
-
-
 def _write(projects: Mapping[Path, Project], output: Path, *, force: bool) -> None:
     for place, project in projects.items():
         folder = output / place
@@ -119,20 +119,6 @@ def _write(projects: Mapping[Path, Project], output: Path, *, force: bool) -> No
             )
     for place, project in projects.items():
         project.write(output / place, overwrite=force)
-
-
-def _backends(kernel: Kernel) -> str:
-    return "".join(
-        f"{backend}\t{'noarch' if is_noarch(kernel.config, backend) else kernel.config.framework}\n"
-        for backend in rendering.backends(kernel)
-    )
-
-
-def _only(kernel: Kernel) -> Backend:
-    names = rendering.backends(kernel)
-    if len(names) > 1:
-        raise click.UsageError(f"the kernel has several backends: pass --backend {'|'.join(names)}")
-    return names[0]
 
 
 def _compare(projects: Mapping[Path, Project], root: Path, *, how: str) -> None:

@@ -11,8 +11,8 @@ import click
 
 from builder import terminal
 from builder.cli import completing
-from builder.cli.arguments import ALL, BackendType, Name
-from builder.config.values import InvalidValueError, Version
+from builder.cli.arguments import ALL, PATH, BackendType, Decorator, Name, Parsed
+from builder.config.values import Version
 from builder.errors import BuilderError, NothingToDoError
 from builder.kernel import CONFIG
 from builder.matrix import SETS, rows
@@ -21,30 +21,14 @@ from builder.matrix.variant import SYSTEMS
 from builder.plan.kernels import Refusal, joined
 from builder.wording import quoted
 
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-
-class TorchType(click.ParamType[Version]):
-    """A torch of the matrix, by MAJOR.MINOR."""
-
-    name = "torch"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the version, if a row of the matrix has it."""
-        if isinstance(value, Version):
-            return value
-        try:
-            version = Version(value)
-        except InvalidValueError as error:
-            self.fail(str(error), param, ctx)
-        known = sorted({row.torch for row in rows()})
-        if version not in known:
-            self.fail(f"no row of the matrix has torch {version}: it has {', '.join(map(str, known))}", param, ctx)
-        return version
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002  click's signature
-        """Return the words that stand for the value in a help text."""
-        return "MAJOR.MINOR"
+def _torch(text: str) -> Version:
+    """Return a torch of the matrix, by MAJOR.MINOR."""
+    version = Version(text)
+    known = sorted({row.torch for row in rows()})
+    if version not in known:
+        raise ValueError(f"no row of the matrix has torch {version}: it has {', '.join(map(str, known))}")
+    return version
 
 
 def variants_option(what: str) -> Decorator:
@@ -89,8 +73,9 @@ sets_option = click.option(
 torches_option = click.option(
     "--torch",
     "torches",
-    type=TorchType(),
+    type=Parsed("torch", _torch),
     multiple=True,
+    metavar="MAJOR.MINOR",
     help="Only cells built with this torch; may be repeated.",
 )
 unbundled_option = click.option("--all", "unbundled", is_flag=True, help="Also cells that are not part of a release.")
@@ -118,7 +103,7 @@ def kernels_argument(command: Callable[..., Any]) -> Callable[..., Any]:
         "named",
         metavar="[DIR]...",
         nargs=-1,
-        type=click.Path(path_type=Path),
+        type=PATH,
         callback=_given,
         shell_complete=completing.kernels,
     )(command)
@@ -217,8 +202,8 @@ def say(refusals: Iterable[Refusal]) -> int:
     """Show what is wrong with kernels, what several have in common once; return the worst exit code, 0 for nothing."""
     whose: dict[str, list[Refusal]] = {}
     for refusal in refusals:
-        whose.setdefault(str(refusal.error), []).append(refusal)
+        whose.setdefault(refusal.error.shown, []).append(refusal)
     for text, those in whose.items():
         of = f"\n  of {len(those)} kernels: {', '.join(str(each.folder) for each in those)}" if len(those) > 1 else ""
-        terminal.err((text if text.startswith(("error", "warning")) else f"error: {text}") + of)
+        terminal.err(text + of)
     return max((each.error.exit_code for those in whose.values() for each in those), default=0)

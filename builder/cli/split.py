@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from builder import terminal
-from builder.cli.arguments import allow_quick_option
+from builder.cli.arguments import FOLDER, allow_quick_option, wheels_argument
 from builder.files import write_atomic
 from builder.publish import families
 from builder.wheel import kernel_wheel
@@ -13,8 +13,8 @@ from builder.wording import size
 
 
 @click.command()
-@click.argument("wheels", metavar="WHEEL...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--output", default="families", show_default=True, type=click.Path(path_type=Path, file_okay=False))
+@wheels_argument
+@click.option("--output", default="families", show_default=True, type=FOLDER)
 @allow_quick_option
 def command(wheels: tuple[Path, ...], output: Path, *, allow_quick: bool) -> None:
     """Make a wheel for each family of GPUs: OUTPUT/sm90/... has the device code for 9.x alone.

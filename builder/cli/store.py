@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from builder import json_text, terminal
-from builder.cli.arguments import Age, Size, store_option
+from builder.cli.arguments import AGE, SIZE, store_option
 from builder.compile_cache.folder import Folder
 from builder.errors import DifferenceError
 from builder.store import COMPILED, Damaged, Store, items
@@ -72,8 +72,8 @@ def verify(store: Path, repair: bool) -> None:
 
 @command.command()
 @store_option
-@click.option("--max-age", type=Age(), help="Remove what was not used for so long, such as 30d or 12h.")
-@click.option("--max-size", type=Size(), help="Then the least recently used, until so much is left, such as 20G.")
+@click.option("--max-age", type=AGE, help="Remove what was not used for so long, such as 30d or 12h.")
+@click.option("--max-size", type=SIZE, help="Then the least recently used, until so much is left, such as 20G.")
 @click.option("--dry-run", is_flag=True, help="Show what would go.")
 def gc(store: Path, max_age: float | None, max_size: int | None, dry_run: bool) -> None:
     """Remove the least recently used wheels, environments, compiled files and logs; what is in use stays."""

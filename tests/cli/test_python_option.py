@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.cli.arguments import PythonType
+from builder.cli.arguments import PYTHON
 from builder.environment import interpreters
 from builder.errors import ToolError
 from builder.toolchain import this_machine
@@ -22,7 +22,7 @@ def on_path(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("named", "found"), [("3.9", "python3.9"), ("python3.9", "python3.9"), ("pypy", "pypy")])
 def test_a_version_or_a_name_is_looked_for_on_the_path(named, found, on_path):
-    assert PythonType()(named) == on_path / found
+    assert PYTHON(named) == on_path / found
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_a_version_or_a_name_is_looked_for_on_the_path(named, found, on_path):
 )
 @pytest.mark.usefixtures("on_path")
 def test_what_is_not_found_or_is_a_path_is_left(named, left):
-    assert PythonType()(named) == Path(left)
+    assert PYTHON(named) == Path(left)
 
 
 @pytest.mark.parametrize("ask", [interpreters.at_hand, this_machine.installed_frameworks])
