@@ -1,6 +1,5 @@
 """`builder audit`: judge wheels, and folders in hub layout."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from builder.audit import gpus, hub_layout
 from builder.audit.limited import Judged, run_limited
 from builder.audit.report import AuditReport
 from builder.cli.arguments import PATH, kernel_option
-from builder.config.gpus import Gpu
 from builder.errors import AuditError, BuilderError
 from builder.kernel import CONFIG
 from builder.metadata import METADATA_FILE
@@ -55,7 +53,7 @@ def command(
 ) -> int:
     """Check wheels, and folders in hub layout: ABI, layout, architectures."""
     required = tuple(gpus.named(name) for name in (require_gpus or "").split(",") if name.strip())
-    signed = _signatures(paths, signed_by, issuer, trust_config)
+    signer, verify = _signer(paths, signed_by, issuer, trust_config)
     judged: list[Judged] = []
     unreadable: list[WheelError] = []
     layouts = [(path, _layout(path)) for path in paths]
@@ -63,38 +61,39 @@ def command(
         # What is judged one by one: the variants of a layout, or what was named.
         for artifact in (path,) if layout is None else hub_layout.variants(layout):
             try:
-                judged.append(_required(signed(artifact, run_limited(artifact, sizes=sizes)), required))
-            except WheelError as error:  # noqa: PERF203  the others are judged all the same
+                each = run_limited(artifact, sizes=sizes)
+                signed = signature.check(artifact, signer, verify) if hub_layout.is_folder(artifact) else ()
+            except WheelError as error:
                 unreadable.append(error)
-    found = (layout for _, layout in layouts if layout is not None)
-    judged += [Judged(report=_check(layout, kernel, complete=complete)) for layout in found]
+                continue
+            found = [*each.report.findings, *signed]
+            if required:
+                found = [*{*found, *gpus.missing(required, each.gpus, each.report.wheel)}]
+            rules = (*each.report.rules, *((signature.RULE,) if signer else ()))
+            report = replace(each.report, rules=rules, findings=tuple(sorted(found)))
+            judged.append(replace(each, report=report))
+    whole = (layout for _, layout in layouts if layout is not None)
+    judged += [Judged(report=_check(layout, kernel, complete=complete)) for layout in whole]
     _show(judged, show_gpus=show_gpus, as_json=as_json)
     if unreadable:
         raise WheelError("\nerror: ".join(map(str, unreadable)))
     return 0 if all(each.report.ok for each in judged) else AuditError.exit_code
 
 
-def _signatures(
+def _signer(
     paths: tuple[Path, ...], signed_by: str | None, issuer: str, trust_config: Path | None
-) -> Callable[[Path, Judged], Judged]:
-    """Return what adds the findings of a variant's signature.
+) -> tuple[signature.Signer | None, signature.Verify | None]:
+    """Return who must have signed, and what verifies that.
 
     Raises:
         BuilderError: a signer is named, and a wheel, which has no signature in it.
     """
+    if signed_by is None:
+        return None, None
     wheels = [path for path in paths if not hub_layout.is_folder(path)]
-    if signed_by is not None and wheels:
+    if wheels:
         raise BuilderError(f"'{wheels[0]}' is no variant of a hub layout, which --signed-by is about")
-    signer = None if signed_by is None else signature.Signer(identity=signed_by, issuer=issuer)
-    verify = None if signer is None else signature.verifier(trust_config)
-
-    def add(path: Path, judged: Judged) -> Judged:
-        found = signature.check(path, signer, verify) if hub_layout.is_folder(path) else ()
-        rules = (*judged.report.rules, *((signature.RULE,) if signer else ()))
-        findings = tuple(sorted((*judged.report.findings, *found)))
-        return replace(judged, report=replace(judged.report, rules=rules, findings=findings))
-
-    return add
+    return signature.Signer(identity=signed_by, issuer=issuer), signature.verifier(trust_config)
 
 
 def _layout(path: Path) -> Path | None:
@@ -112,15 +111,6 @@ def _check(layout: Path, kernel: Path | None, *, complete: bool) -> AuditReport:
     if complete and folder is None:
         raise BuilderError(f"nothing says which variants '{layout}' must have", help="name the kernel with --kernel")
     return hub_layout.check(layout, kernel=None if folder is None else kernels.load(folder), complete=complete)
-
-
-def _required(judged: Judged, required: tuple[Gpu, ...]) -> Judged:
-    """Return the same with a finding for each GPU that is required and that the wheel lacks code for."""
-    if not required:
-        return judged
-    report = judged.report
-    missing = gpus.missing(required, judged.gpus, report.wheel)
-    return replace(judged, report=replace(report, findings=tuple(sorted({*report.findings, *missing}))))
 
 
 def _show(judged: list[Judged], *, show_gpus: bool, as_json: bool) -> None:

@@ -11,6 +11,7 @@ from builder import json_text, terminal
 from builder.cli import building, view
 from builder.cli.arguments import (
     AGE,
+    FOLDER,
     PART,
     SIZE,
     archs_option,
@@ -48,7 +49,7 @@ from builder.wheel.options import MANYLINUX
 @systems_option("Cells of this system, also of another than this machine's; may be repeated.")
 @sets_option
 @unbundled_option
-@click.option("--output", type=click.Path(path_type=Path, file_okay=False), default=Path("dist"), show_default=True)
+@click.option("--output", type=FOLDER, default=Path("dist"), show_default=True)
 @click.option("--jobs", type=click.IntRange(min=1), help="Most compilers at once. Default: the cores there are.")
 @click.option("--memory", type=SIZE, help="Most memory for compilers. Default: what the machine and its cgroup have.")
 @store_option

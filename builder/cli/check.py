@@ -2,17 +2,13 @@
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import click
 
 from builder import terminal
 from builder.cli import completing, selecting
 from builder.cli.selecting import NamedKernels, kernels_argument
-from builder.lint.findings import CheckReport
 from builder.plan import kernels
-from builder.plan.kernels import Refusal
 
 FORMATS = ("text", "json", "sarif", "github")
 
@@ -48,41 +44,29 @@ def command(*, named: NamedKernels, strict: bool, every: bool, format_: str) -> 
     from builder import lint  # noqa: PLC0415  `--help` needs none of it
 
     found = {folder: lint.inspect(folder) for folder in named.folders}
+    from builder.lint import findings  # noqa: PLC0415
+
     reports = {folder: report.strict() if strict else report for folder, report in found.items()}
-    color = _wants_color()
+    all_ = tuple(reports.values())
     clashes = kernels.load(named.folders).clashes if named.several else ()
-    shown = _shown(reports, format_, clashes if named.several else None, color=color, every=every)
     match format_:
         case "text":
+            color = _wants_color()
+            if named.several:
+                shown = findings.all_to_text(all_, color=color, every=every)
+            else:
+                shown = findings.to_text(*all_, color=color, every=every)
             terminal.out(shown, end="", styled=color)
         case "github":
-            terminal.annotations(shown)
-        case _:
-            terminal.document(shown)
-    return 2 if selecting.say(clashes) or any(report.refused for report in reports.values()) else 0
-
-
-def _shown(
-    reports: Mapping[Path, CheckReport], format_: str, clashes: Sequence[Refusal] | None, *, color: bool, every: bool
-) -> str:
-    """Return the document of one kernel, or of several, which may clash."""
-    from builder.lint import findings as formats  # noqa: PLC0415  `--help` needs none of it
-
-    all_ = tuple(reports.values())
-    match format_:
-        case "json" if clashes is not None:
-            named = {folder.as_posix(): report for folder, report in reports.items()}
-            return formats.all_to_json(named, errors=kernels.texts(clashes))
-        case "json":
-            return formats.to_json(*all_)
+            terminal.annotations("".join(map(findings.to_github, all_)))
         case "sarif":
-            return formats.to_sarif(*all_)
-        case "github":
-            return "".join(map(formats.to_github, all_))
-        case _ if clashes is not None:
-            return formats.all_to_text(all_, color=color, every=every)
+            terminal.document(findings.to_sarif(*all_))
+        case _ if named.several:
+            by_folder = {folder.as_posix(): report for folder, report in reports.items()}
+            terminal.document(findings.all_to_json(by_folder, errors=kernels.texts(clashes)))
         case _:
-            return formats.to_text(*all_, color=color, every=every)
+            terminal.document(findings.to_json(*all_))
+    return 2 if selecting.say(clashes) or any(report.refused for report in all_) else 0
 
 
 def _wants_color() -> bool:

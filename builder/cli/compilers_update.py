@@ -8,7 +8,6 @@ import lzma
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 from builder import terminal, toml
@@ -83,13 +82,8 @@ def _index(mirror: str, scratch: Path) -> dict[str, PinnedPackage]:
 
 
 def _fields(paragraph: str) -> dict[str, str]:
-    def pairs() -> Iterator[tuple[str, str]]:
-        for line in paragraph.splitlines():
-            name, _, value = line.partition(": ")
-            if value and not line.startswith(" "):
-                yield name, value
-
-    return dict(pairs())
+    pairs = (line.partition(": ") for line in paragraph.splitlines() if not line.startswith(" "))
+    return {name: value for name, _, value in pairs if value}
 
 
 def _row(rows: dict[str, PinnedPackage], name: str, mirror: str) -> PinnedPackage:

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from builder import terminal
-from builder.cli.arguments import allow_quick_option
+from builder.cli.arguments import PATH, allow_quick_option
 from builder.cli.selecting import is_pattern, picked
 from builder.errors import BuilderError, NothingToDoError
 from builder.hashes import sha256_of
@@ -24,8 +24,8 @@ _PORT = 8000
 
 
 @click.command()
-@click.argument("directories", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--output", default="site", show_default=True, type=click.Path(path_type=Path), help="The site.")
+@click.argument("directories", metavar="DIR...", nargs=-1, required=True, type=PATH)
+@click.option("--output", default="site", show_default=True, type=PATH, help="The site.")
 @click.option("--base-url", metavar="URL", help="Where the site will be served; shown in the commands of its pages.")
 @click.option("--variants", is_flag=True, help="Also as wheel variants (drafts of PEP 817 and 825), in variants/.")
 @click.option("--families", is_flag=True, help="Also for each family of GPUs, in for/torch213-cu130-sm90/ and so on.")

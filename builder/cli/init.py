@@ -7,13 +7,13 @@ import click
 
 from builder import init, terminal
 from builder.ci.workflow import PLACEHOLDER, SERVICES, Service
-from builder.cli.arguments import BackendType
+from builder.cli.arguments import PATH, BackendType
 from builder.config.values import Framework
 from builder.init import FRAMEWORKS
 
 
 @click.command()
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("directory", metavar="DIR", type=PATH)
 @click.option("--name", help="Name of the kernel; that of DIR if not given.")
 @click.option(
     "--framework",
@@ -72,19 +72,12 @@ def command(
     init.write(tree, directory)
     for path in tree:
         terminal.out(str(directory / path))
-    _say_what_is_unknown(answers)
-    terminal.err(f"\nnext: cd {directory} && builder check --strict && builder build")
-
-
-def _say_what_is_unknown(answers: init.Answers) -> None:
-    files = [
-        name
-        for name, unknown in (
-            ("flake.nix", answers.flake is None),
-            ("the workflow of CI", answers.ci == "github" and answers.home is None),
-        )
-        if unknown
-    ]
-    if files:
-        text = f"the repository of this builder is not known: put it in place of {PLACEHOLDER} in {' and '.join(files)}"
+    unknown = {
+        "flake.nix": answers.flake is None,
+        "the workflow of CI": answers.ci == "github" and answers.home is None,
+    }
+    if any(unknown.values()):
+        files = " and ".join(name for name, is_unknown in unknown.items() if is_unknown)
+        text = f"the repository of this builder is not known: put it in place of {PLACEHOLDER} in {files}"
         terminal.err(f"\nnote: {text}, or name it with --builder-url")
+    terminal.err(f"\nnext: cd {directory} && builder check --strict && builder build")

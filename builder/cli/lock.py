@@ -33,7 +33,13 @@ def command(*, kernel: Path, check: bool, from_folder: Path | None, store: Path)
     """Lock the kernels of kernel-depends: write kernels.lock, with a commit and a hash of each."""
     loaded = kernels.load(kernel)
     wanted = locked_kernels.depends(loaded)
-    before = kernel_lock.read(kernel) if check or not wanted else _before(kernel)
+    try:
+        before = kernel_lock.read(kernel)
+    except kernel_lock.LockError as error:
+        if check or not wanted:
+            raise
+        terminal.err(f"warning: {error.message}")  # it is to be replaced: a damaged one counts as none
+        before = None
     if not wanted and not before:
         text = f"'{kernel}' depends on no kernels"
         if not check:
@@ -50,15 +56,6 @@ def command(*, kernel: Path, check: bool, from_folder: Path | None, store: Path)
     locks = keeper.lock(wanted)
     _show(before or {}, locks)
     write_atomic(kernel / kernel_lock.NAME, kernel_lock.dump(locks))
-
-
-def _before(root: Path) -> Locks | None:
-    """Read the lock that is to be replaced; a damaged one counts as none."""
-    try:
-        return kernel_lock.read(root)
-    except kernel_lock.LockError as error:
-        terminal.err(f"warning: {error.message}")
-        return None
 
 
 def _check(keeper: LockedKernels, wanted: tuple[KernelDependency, ...], locks: Locks | None, root: Path) -> None:

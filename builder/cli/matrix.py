@@ -140,9 +140,9 @@ def _plan(named: NamedKernels, scope: Scope, *, since: str | None, stored: Path 
 
 def _narrowed(plan: CiPlan, *, since: str | None, stored: Path | None) -> CiPlan:
     if since is not None:
-        from builder.ci.plan.changes import Since  # noqa: PLC0415  start-up time
+        from builder.ci.plan.changes import changed_since  # noqa: PLC0415  start-up time
 
-        plan = Since(revision=since).left_of(plan, matrix.rows())
+        plan = changed_since(plan, since, matrix.rows())
     if stored is None:
         return plan
     from builder import toolchain  # noqa: PLC0415  start-up time
@@ -187,9 +187,7 @@ def _formatted(found: _Found, form: str, *, shards: int | None, places: Runners)
         case "table":
             shown = text.table_of_several(plans, split, found.left_out) if several else text.table(plans[0], split)
         case "html":
-            from builder.ci.plan.page import page  # noqa: PLC0415  start-up time
-
-            shown = page(plans, split, found.left_out)
+            shown = text.page(plans, split, found.left_out)
         case "github":
             shown = documents.github(split or ())
         case "gitlab":

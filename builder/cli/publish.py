@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from builder.cli.arguments import allow_quick_option
+from builder.cli.arguments import PATH, allow_quick_option
 from builder.cli.publishing import HUB, HubTarget, Shown, require_release
 from builder.errors import BuilderError
 from builder.publish import hub, site
@@ -15,7 +15,7 @@ _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]+(?:/[\w!.*'()+=@-]+)*/?", re.ASCII)
 
 
 @click.command()
-@click.argument("source", metavar="SOURCE", type=click.Path(path_type=Path))
+@click.argument("source", metavar="SOURCE", type=PATH)
 @click.argument("target", metavar="TARGET")
 @click.option("--dry-run", is_flag=True, help="Show what would be sent, and send nothing.")
 @click.option("--endpoint-url", metavar="URL", help="Address of the S3 service or of the hub.")

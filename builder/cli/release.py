@@ -14,6 +14,7 @@ from builder.audit.limited import run_limited
 from builder.cli import building, view
 from builder.cli.arguments import (
     AGE,
+    FOLDER,
     cache_options,
     kernel_argument,
     python_option,
@@ -41,7 +42,7 @@ from builder.wheel import kernel_wheel
 @variants_option("Cell to release")
 @backends_option
 @sets_option
-@click.option("--output", type=click.Path(path_type=Path, file_okay=False), default=Path("dist"), show_default=True)
+@click.option("--output", type=FOLDER, default=Path("dist"), show_default=True)
 @store_option
 @click.option("--no-isolation", is_flag=True, help="Build against the torch of the current environment.")
 @python_option("Python to build with.")

@@ -17,7 +17,7 @@ from builder.make import reproducible
 from builder.matrix.selection import Scope
 from builder.plan import choosing
 from builder.repro import Result, difference, inputs, repeat
-from builder.repro.setting import SHARED, Builder, Setting, Workspace, link_environments, make_preload
+from builder.repro.setting import Builder, Setting, Workspace, link_environments, make_preload
 from builder.repro.variations import NAMES, VARIATIONS, Variation
 from builder.wheel import kernel_wheel
 from builder.wording import nearest
@@ -61,15 +61,27 @@ def command(
     reproducible.check(without)
     wanted = _variations(vary)
     published = None if against is None else inputs.Published.read(against)
-    cell = _cell(kernel, variant or (published.variant if published is not None else None))
-    for part in SHARED:
-        (store / part).mkdir(parents=True, exist_ok=True)
+    loaded = kernels.load(kernel)
+    variant = variant or (None if published is None else published.variant)
+    if variant is None:
+        raise BuilderError("no cell is named", help="name one with --variant; builder matrix --format names lists them")
+    (cell,) = choosing.cells(loaded, Scope(), variants=(variant,))
+    # What is built against; a build may run anywhere.
+    options = [
+        *(("--no-isolation",) if no_isolation else ()),
+        *(() if python is None else ("--python", str(python.absolute()))),
+        *(() if load_test is None else ("--load-test", str(load_test))),
+        *(() if published is None else published.options),
+    ]
     with tempfile.TemporaryDirectory(prefix="builder-repro-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        setting = _setting(kernel, folder, store)
-        options = (*_of_environment(no_isolation, python, load_test), *(() if published is None else published.options))
+        # The circumstances of the first build are the user's own, and a store without wheels.
+        own = folder / "store"
+        own.mkdir()
+        link_environments(own, store)
+        setting = Setting(kernel=kernel.resolve(), store=own, cwd=Path.cwd())
         environ = {**os.environ, "CCACHE_DISABLE": "1"}
-        builder = Builder(variant=cell, folder=folder, environ=environ, without=without, options=options)
+        builder = Builder(variant=cell.variant, folder=folder, environ=environ, without=without, options=tuple(options))
         if published is not None:
             return _compare(builder, setting, published, as_json=as_json)
         workspace = Workspace(folder=folder / "workspace", preload=make_preload(folder))
@@ -78,13 +90,6 @@ def command(
             return _show(result, as_json=as_json)
         finally:
             shutil.rmtree(workspace.elsewhere, ignore_errors=True)
-
-
-def _of_environment(no_isolation: bool, python: Path | None, load_test: LoadTestRule | None) -> tuple[str, ...]:
-    """Return the options of `builder build` that choose what is built against; a build may run anywhere."""
-    rule = () if load_test is None else ("--load-test", str(load_test))
-    named = () if python is None else ("--python", str(python.absolute()))
-    return (*(("--no-isolation",) if no_isolation else ()), *named, *rule)
 
 
 def _variations(text: str | None) -> tuple[Variation, ...]:
@@ -102,22 +107,6 @@ def _variations(text: str | None) -> tuple[Variation, ...]:
             remedy = f"did you mean '{guess}'?" if guess else f"there are {', '.join(NAMES)}"
             raise BuilderError(f"nothing named '{name}' can be varied", help=remedy)
     return tuple(variation for variation in VARIATIONS if variation.name in named)
-
-
-def _cell(kernel: Path, variant: str | None) -> str:
-    loaded = kernels.load(kernel)
-    if variant is None:
-        raise BuilderError("no cell is named", help="name one with --variant; builder matrix --format names lists them")
-    (cell,) = choosing.cells(loaded, Scope(), variants=(variant,))
-    return cell.variant
-
-
-def _setting(kernel: Path, folder: Path, store: Path) -> Setting:
-    """Return the circumstances of the first build: the user's own, and a store without wheels."""
-    own = folder / "store"
-    own.mkdir()
-    link_environments(own, store)
-    return Setting(kernel=kernel.resolve(), store=own, cwd=Path.cwd())
 
 
 def _compare(builder: Builder, setting: Setting, published: inputs.Published, *, as_json: bool) -> int:

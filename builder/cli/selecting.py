@@ -1,11 +1,11 @@
 """Arguments and options that select: the folders of kernels, patterns that pick them, and the cells."""
 
 import glob
+import itertools
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -97,16 +97,10 @@ def _given(_ctx: click.Context, _param: click.Parameter, value: tuple[Path, ...]
     return find(value or (Path(),))
 
 
-def kernels_argument(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the folders of kernels, the current one by default; the command gets them as `named`."""
-    return click.argument(
-        "named",
-        metavar="[DIR]...",
-        nargs=-1,
-        type=PATH,
-        callback=_given,
-        shell_complete=completing.kernels,
-    )(command)
+kernels_argument = click.argument(
+    "named", metavar="[DIR]...", nargs=-1, type=PATH, callback=_given, shell_complete=completing.kernels
+)
+"""The folders of kernels, the current one by default; the command gets them as `named`."""
 
 
 def find(names: Sequence[Path]) -> NamedKernels:
@@ -178,7 +172,7 @@ def picked(pattern: Path, *, folder_of: Callable[[Path], Path | None], what: str
             f"'**' in {quoted(text)}: a pattern names each level of folders",
             help="name several: 'kernels/*' 'kernels/*/*'",
         )
-    base = os.path.realpath(_fixed(pattern))
+    base = os.path.realpath(Path(*itertools.takewhile(lambda part: not glob.has_magic(part), pattern.parts)))
     paths = map(Path, sorted(glob.glob(text)))  # noqa: PTH207  which leaves hidden folders out
     found = tuple(folder for path in paths if (folder := folder_of(path)) is not None)
     for folder in found:
@@ -190,12 +184,6 @@ def picked(pattern: Path, *, folder_of: Callable[[Path], Path | None], what: str
     if not found:
         raise NothingToDoError(f"{quoted(text)} picks no folder with {what}", help="look at where they are")
     return found
-
-
-def _fixed(pattern: Path) -> Path:
-    """Return the folder that a pattern names before its first wildcard."""
-    parts = pattern.parts
-    return Path(*parts[: next(index for index, part in enumerate(parts) if glob.has_magic(part))])
 
 
 def say(refusals: Iterable[Refusal]) -> int:

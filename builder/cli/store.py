@@ -33,13 +33,10 @@ def list_(store: Path, as_json: bool) -> None:
         terminal.document(json_text.document(rows))
         return
     for item in found:
-        shown = _wheel_name(item.path) if item.kind == "wheel" else item.name
+        wheels = sorted(path.name for path in item.path.glob("*.whl")) if item.kind == "wheel" else [item.name]
+        shown = wheels[0] if wheels else item.path.name
         terminal.out(f"{_when(item.used)}  {size(item.size):>10}  {item.kind:11}  {shown}")
     terminal.err(f"{len(found)} items, {size(sum(item.size for item in found))}, in {store}")
-
-
-def _wheel_name(folder: Path) -> str:
-    return next((path.name for path in sorted(folder.glob("*.whl"))), folder.name)
 
 
 def _when(seconds: float) -> str:

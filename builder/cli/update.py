@@ -34,16 +34,14 @@ def command(*, kernel: Path, check: bool, diff: bool, edition: str, license_: st
     is_in = detect_schema(source.table(), source) if not changed else int(edition)
     if diff:
         terminal.document(_diff(source, text, edition))
-    if not check and not diff and changed:
-        update.write(path, text)
-    terminal.err(_message(path, changed=changed, writes=not check and not diff, edition=is_in))
-    return 1 if check and changed else 0
-
-
-def _message(path: Path, *, changed: bool, writes: bool, edition: int) -> str:
     if not changed:
-        return f"{path} is in edition {edition} already"
-    return f"{path} is now in edition {edition}" if writes else f"{path} would be rewritten to edition {edition}"
+        terminal.err(f"{path} is in edition {is_in} already")
+    elif check or diff:
+        terminal.err(f"{path} would be rewritten to edition {is_in}")
+    else:
+        update.write(path, text)
+        terminal.err(f"{path} is now in edition {is_in}")
+    return 1 if check and changed else 0
 
 
 def _diff(source: Source, text: str, edition: str) -> str:

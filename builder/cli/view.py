@@ -73,13 +73,13 @@ class Plain:
         if event.outcome is not None:
             if event.outcome.status != "skipped":
                 self._write(line_of(event.outcome))
-        elif event.kind != "line" or self._is_due(event):
-            self._told[event.variant] = time.monotonic()
+            return
+        now = time.monotonic()
+        # The log of the cell has all lines of ninja; here, one of them is shown now and then.
+        is_due = steps.progress(event) is not None and now - self._told.get(event.variant, 0.0) > _QUIET
+        if event.kind != "line" or is_due:
+            self._told[event.variant] = now
             self._write(f"{event.variant}: {event.text}")
-
-    def _is_due(self, event: Event) -> bool:
-        """Whether a line of ninja is shown: the log of the cell has all of them."""
-        return steps.progress(event) is not None and time.monotonic() - self._told.get(event.variant, 0.0) > _QUIET
 
     def _write(self, text: str) -> None:
         with self._lock:
@@ -206,12 +206,10 @@ def lines(cells: Iterable[RunningCell], *, now: float, width: int) -> tuple[str,
     # The names of cells are shortened, whose ends differ least.
     over = max(map(len, shown)) - width
     most = max(max(len(cell.label) for cell in rows) - over, _SHORTEST)
-    cut = [(_shortened(label, most), *others) for label, *others in layouts[-1]]
+    cut = [
+        (label if len(label) <= most else label[: most - len(_CUT)] + _CUT, *others) for label, *others in layouts[-1]
+    ]
     return tuple(line[:width] for line in columns(cut))
-
-
-def _shortened(label: str, most: int) -> str:
-    return label if len(label) <= most else label[: most - len(_CUT)] + _CUT
 
 
 def _line(text: str) -> str:

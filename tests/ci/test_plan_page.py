@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from builder.ci.plan import explained_rows, footnotes, make, text
-from builder.ci.plan.page import page
+from builder.ci.plan.text import page
 from builder.cli import run
 from builder.config import Backend
 from builder.kernel import load

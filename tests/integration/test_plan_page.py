@@ -4,7 +4,7 @@ import pytest
 
 from builder import matrix
 from builder.ci.plan import make
-from builder.ci.plan.page import page as page_of
+from builder.ci.plan.text import page as page_of
 from builder.kernel import load
 from builder.matrix.selection import Scope
 from tests.integration import browsing

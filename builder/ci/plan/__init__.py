@@ -1,5 +1,6 @@
 """Plan a kernel for CI: the decision about each row of the matrix, and the jobs that build the selected cells."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -24,6 +25,11 @@ class CiPlan(Selection):
     """The selected cells of a kernel, the reasons for the others, and notes on what selected cells leave out."""
 
     notes: tuple[Note, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the kernel."""
+        return str(self.kernel.config.general.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,10 +86,16 @@ def make(kernel: Kernel, among: Iterable[Row], scope: Scope) -> CiPlan:
 
 def leave_out(plan: CiPlan, *, rule: str, remedy: str, why: Callable[[Cell], str | None]) -> CiPlan:
     """Return `plan` without the cells for which `why` returns a reason; the reason becomes their decision."""
-    decisions = tuple(_left(decision, rule=rule, remedy=remedy, why=why) for decision in plan.decisions)
-    left = {decision.cell.variant for decision in decisions if decision.cell is not None}
-    notes = tuple(note for note in plan.notes if note.variant in left)
-    return replace(plan, decisions=decisions, notes=notes)
+    decisions: list[Decision] = []
+    for each in plan.decisions:
+        message = None if each.cell is None else why(each.cell)
+        if message is None:
+            decisions.append(each)
+        else:
+            decisions.append(Decision(row=each.row, cell=None, rule=rule, message=message, remedy=remedy))
+    kept = {decision.cell.variant for decision in decisions if decision.cell is not None}
+    notes = tuple(note for note in plan.notes if note.variant in kept)
+    return replace(plan, decisions=tuple(decisions), notes=notes)
 
 
 def without_stored(plan: CiPlan, stored: Callable[[Cell], bool]) -> CiPlan:
@@ -94,13 +106,6 @@ def without_stored(plan: CiPlan, stored: Callable[[Cell], bool]) -> CiPlan:
         remedy="without --skip-stored, it is taken from the store",
         why=lambda cell: f"{cell.variant} is in the store" if stored(cell) else None,
     )
-
-
-def _left(decision: Decision, *, rule: str, remedy: str, why: Callable[[Cell], str | None]) -> Decision:
-    message = None if decision.cell is None else why(decision.cell)
-    if message is None:
-        return decision
-    return Decision(row=decision.row, cell=None, rule=rule, message=message, remedy=remedy)
 
 
 def _notes(kernel: Kernel, cells: Iterable[Cell]) -> Iterator[Note]:
@@ -128,16 +133,11 @@ MERGED = "merged"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExplainedRow:
+class ExplainedRow(Decision):
     """A row of the matrix, what became of it and why."""
 
-    row: Row
-    cell: Cell | None
-    rule: str
-    message: str
     where: str
     """The place in `build.toml` that left it out; empty for a row that is built."""
-    remedy: str
 
     @property
     def is_left_out(self) -> bool:
@@ -147,18 +147,17 @@ class ExplainedRow:
 
 def explained_rows(plan: CiPlan) -> tuple[ExplainedRow, ...]:
     """Return every candidate row, by backend, in matrix order."""
-    backends = dict.fromkeys(decision.row.backend for decision in plan.decisions)
-    return tuple(_row(plan, each) for backend in backends for each in plan.decisions if each.row.backend is backend)
-
-
-def _row(plan: CiPlan, decision: Decision) -> ExplainedRow:
-    return ExplainedRow(
-        row=decision.row,
-        cell=decision.cell,
-        rule=decision.rule,
-        message=decision.message,
-        where=plan.where(decision) if decision.cell is None else "",
-        remedy=decision.remedy,
+    backends = list(dict.fromkeys(decision.row.backend for decision in plan.decisions))
+    return tuple(
+        ExplainedRow(
+            row=each.row,
+            cell=each.cell,
+            rule=each.rule,
+            message=each.message,
+            where=plan.where(each) if each.cell is None else "",
+            remedy=each.remedy,
+        )
+        for each in sorted(plan.decisions, key=lambda decision: backends.index(decision.row.backend))
     )
 
 
@@ -167,27 +166,22 @@ def headline(plan: CiPlan) -> str:
     cells = plan.cells
     systems = len({cell.system for cell in cells})
     on = f" on {systems} {'system' if systems == 1 else 'systems'}" if cells else ""
-    return f"{plan.kernel.config.general.name}: {len(cells)} {'cell' if len(cells) == 1 else 'cells'}{on}"
+    return f"{plan.name}: {len(cells)} {'cell' if len(cells) == 1 else 'cells'}{on}"
 
 
 def footnotes(plan: CiPlan) -> tuple[str, ...]:
     """Say what cells leave out, which backends have no row, and what an option of the plan decides."""
-    return (*_remarks_of_cells(plan), *map(plan.about_rowless, plan.rowless), *footnotes_of_rules(plan.skipped))
+    variants: dict[str, list[str]] = {}
+    for note in plan.notes:
+        variants.setdefault(note.message, []).append(note.variant)
+    about = (
+        f"{names[0] if len(names) == 1 else f'{len(names)} cells'}: {message}" for message, names in variants.items()
+    )
+    return (*about, *map(plan.about_rowless, plan.rowless), *footnotes_of_rules(plan.skipped))
 
 
 def footnotes_of_rules(skipped: Iterable[Decision]) -> Iterator[str]:
     """Yield how many rows were left out for what an option of the plan decides."""
-    counts: dict[str, int] = {}
-    for decision in skipped:
-        counts[decision.rule] = counts.get(decision.rule, 0) + 1
+    counts = Counter(decision.rule for decision in skipped)
     more = {"bundle": "more with --all", "stored": "in the store", "unchanged": "not changed"}
     yield from (f"{counts[rule]} {text}" for rule, text in more.items() if rule in counts)
-
-
-def _remarks_of_cells(plan: CiPlan) -> Iterator[str]:
-    """Yield each message about something that cells leave out once, with its cells."""
-    variants: dict[str, list[str]] = {}
-    for note in plan.notes:
-        variants.setdefault(note.message, []).append(note.variant)
-    for message, names in variants.items():
-        yield f"{names[0] if len(names) == 1 else f'{len(names)} cells'}: {message}"

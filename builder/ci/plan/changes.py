@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from builder import kernel as kernels
@@ -15,7 +15,6 @@ from builder.kernel import CONFIG, Kernel
 from builder.kernel.git import Checkout, object_of
 from builder.kernel.source_set import source_set
 from builder.matrix import Cell, Row, select
-from builder.matrix.selection import Scope
 from builder.wording import quoted
 
 
@@ -29,46 +28,23 @@ def changed_since(plan: CiPlan, revision: str, among: Iterable[Row]) -> CiPlan:
     Raises:
         RevisionError: there is no such commit here, or none in common with it.
     """
-    return Since(revision=revision).left_of(plan, among)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Since:
-    """A revision that several kernels are compared with; git looks for it once in each checkout."""
-
-    revision: str
-    _bases: dict[Path, str] = field(default_factory=dict)
-
-    def left_of(self, plan: CiPlan, among: Iterable[Row]) -> CiPlan:
-        """Return `plan` without the cells whose wheel is unchanged since the current branch left the revision.
-
-        Raises:
-            RevisionError: there is no such commit here, or none in common with it.
-        """
-        kernel = plan.kernel
-        checkout = Checkout.around(kernel.root)
-        if checkout is None:
-            raise RevisionError("--changed-since needs a git repository around the kernel", help="leave the option out")
-        base = self._base(checkout)
-        rows = tuple(among)
-        if _has_all(kernel, checkout.regular_files(base)):
-            unchanged = _Comparison.with_itself(kernel, scope=plan.scope, among=rows)
-        else:
-            with tempfile.TemporaryDirectory(prefix="builder-changes-") as folder:
-                old = Path(folder) / "kernel"
-                before = old if checkout.write_tree(base, old) else None
-                unchanged = _Comparison.of(kernel, before, scope=plan.scope, among=rows)
-        return leave_out(
-            plan,
-            rule="unchanged",
-            remedy="without --changed-since, it is built",
-            why=lambda cell: f"nothing of {cell.variant} changed since {base[:12]}" if unchanged.has(cell) else None,
-        )
-
-    def _base(self, checkout: Checkout) -> str:
-        if checkout.root not in self._bases:
-            self._bases[checkout.root] = _base(checkout, self.revision)
-        return self._bases[checkout.root]
+    kernel = plan.kernel
+    checkout = Checkout.around(kernel.root)
+    if checkout is None:
+        raise RevisionError("--changed-since needs a git repository around the kernel", help="leave the option out")
+    base = _base(checkout, revision)
+    if _has_all(kernel, checkout.regular_files(base)):
+        unchanged = frozenset(plan.cells)
+    else:
+        with tempfile.TemporaryDirectory(prefix="builder-changes-") as folder:
+            before = Path(folder) / "kernel"
+            unchanged = _unchanged(plan, before, among) if checkout.write_tree(base, before) else frozenset()
+    return leave_out(
+        plan,
+        rule="unchanged",
+        remedy="without --changed-since, it is built",
+        why=lambda cell: f"nothing of {cell.variant} changed since {base[:12]}" if cell in unchanged else None,
+    )
 
 
 def _has_all(kernel: Kernel, before: Mapping[str, str] | None) -> bool:
@@ -88,35 +64,15 @@ def _has_all(kernel: Kernel, before: Mapping[str, str] | None) -> bool:
         return False  # one of them is not there any more
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Comparison:
-    """The cells that were there before, and the backends whose files and settings are the same."""
-
-    cells: frozenset[Cell]
-    same: frozenset[Backend]
-
-    @classmethod
-    def of(cls, kernel: Kernel, before: Path | None, *, scope: Scope, among: tuple[Row, ...]) -> "_Comparison":
-        try:
-            old = None if before is None else kernels.load(before)
-        except BuilderError:
-            old = None  # a config that was wrong then gave no wheel
-        if old is None:
-            return cls(cells=frozenset(), same=frozenset())
-        cells = select(old.config, scope.candidates(among), unbundled=scope.unbundled)
-        backends = {cell.backend for cell in cells}
-        return cls(
-            cells=frozenset(cells), same=frozenset(backend for backend in backends if _is_same(old, kernel, backend))
-        )
-
-    @classmethod
-    def with_itself(cls, kernel: Kernel, *, scope: Scope, among: tuple[Row, ...]) -> "_Comparison":
-        """Return the comparison of a kernel of which nothing changed."""
-        cells = select(kernel.config, scope.candidates(among), unbundled=scope.unbundled)
-        return cls(cells=frozenset(cells), same=frozenset(cell.backend for cell in cells))
-
-    def has(self, cell: Cell) -> bool:
-        return cell in self.cells and cell.backend in self.same
+def _unchanged(plan: CiPlan, before: Path, among: Iterable[Row]) -> frozenset[Cell]:
+    """Return the cells that the kernel had before, of the backends whose files and settings are the same."""
+    try:
+        old = kernels.load(before)
+    except BuilderError:
+        return frozenset()  # a config that was wrong then gave no wheel
+    cells = select(old.config, plan.scope.candidates(among), unbundled=plan.scope.unbundled)
+    same = [backend for backend in {cell.backend for cell in cells} if _is_same(old, plan.kernel, backend)]
+    return frozenset(cell for cell in cells if cell.backend in same)
 
 
 def _is_same(old: Kernel, new: Kernel, backend: Backend) -> bool:
@@ -155,25 +111,16 @@ def _base(checkout: Checkout, revision: str) -> str:
     """Return the last common commit of HEAD and `revision`."""
     if revision == "" or revision.startswith("-") or not revision.isprintable():
         raise RevisionError(f"{quoted(revision)} is not a revision", help="name a branch, a tag or a commit")
-    shallow = checkout.is_shallow
+    why, remedy = "", "name a branch, a tag or a commit; of a remote, as `origin/main`"
+    if checkout.is_shallow:
+        why = ": the clone is shallow"
+        remedy = (
+            "fetch the whole history: `git fetch --unshallow`; in a workflow, `fetch-depth: 0` for actions/checkout"
+        )
     commit = checkout.commit(revision)
     if commit is None:
-        raise RevisionError(
-            f"no commit {quoted(revision)} in this repository{_shallow(shallow)}", help=_remedy(shallow)
-        )
+        raise RevisionError(f"no commit {quoted(revision)} in this repository{why}", help=remedy)
     base = checkout.merge_base(commit)
     if base is None:
-        raise RevisionError(
-            f"HEAD and {quoted(revision)} have no commit in common{_shallow(shallow)}", help=_remedy(shallow)
-        )
+        raise RevisionError(f"HEAD and {quoted(revision)} have no commit in common{why}", help=remedy)
     return base
-
-
-def _shallow(shallow: bool) -> str:  # noqa: FBT001  a word of the message
-    return ": the clone is shallow" if shallow else ""
-
-
-def _remedy(shallow: bool) -> str:  # noqa: FBT001  a word of the message
-    if shallow:
-        return "fetch the whole history: `git fetch --unshallow`; in a workflow, `fetch-depth: 0` for actions/checkout"
-    return "name a branch, a tag or a commit; of a remote, as `origin/main`"

@@ -39,17 +39,13 @@ class Runners:
             BuilderError: no runner is known for its system.
         """
         kind = (cell.compute, cell.system, cell.noarch)
-        found = self._known.get(kind)
-        if found is None:
-            found = self._known[kind] = RunsOn(runner=self._runner(cell.system), container=_container(cell))
-        return found
-
-    def _runner(self, system: str) -> str:
-        known = runner_data()["gitlab"]["runner"] if self.gitlab else runner_data()["runner"]
-        runner = self.own.get(system) or known.get(system)
-        if runner is None:
-            raise BuilderError(f"no runner is known for {system}", help=f"pass --runner {system}=LABEL")
-        return str(runner)
+        if kind not in self._known:
+            known = runner_data()["gitlab"]["runner"] if self.gitlab else runner_data()["runner"]
+            runner = self.own.get(cell.system) or known.get(cell.system)
+            if runner is None:
+                raise BuilderError(f"no runner is known for {cell.system}", help=f"pass --runner {cell.system}=LABEL")
+            self._known[kind] = RunsOn(runner=str(runner), container=_container(cell))
+        return self._known[kind]
 
 
 @cache
@@ -116,35 +112,27 @@ class Costs:
         """Return how long its compilers run, one after the other."""
         absent = absent_components(self.config, cell)
         kind = (cell.compute, cell.noarch, cell.stable_abi is None, absent)
-        found = self._compile.get(kind)
-        if found is None:
-            found = self._compile[kind] = 0.0 if cell.noarch else self._estimate(cell, absent)
-        return found
-
-    def _estimate(self, cell: Cell, absent: tuple[str, ...]) -> float:
-        table = runner_data()["cost"][_interface(cell)]
-        tables = self.config.tables(cell.backend)
-        sources = [
-            source for path, part in tables if path[-1] not in absent or path[0] != "kernel" for source in part.src
-        ]
-        device = table.get(cell.backend.value, table["host"])
-        return sum(_units(source, host=table["host"], device=device) for source in sources)
+        if kind not in self._compile:
+            tables = self.config.tables(cell.backend)
+            parts = [part for path, part in tables if path[-1] not in absent or path[0] != "kernel"]
+            units = sum(_seconds(source, cell) for part in parts for source in part.src)
+            self._compile[kind] = 0.0 if cell.noarch else units
+        return self._compile[kind]
 
 
-def _interface(cell: Cell) -> str:
+def _seconds(source: str, cell: Cell) -> float:
+    """Return how long a compiler of a cell takes for a source."""
     if cell.framework is Framework.TVM_FFI:
-        return "tvm-ffi"
-    if cell.framework is Framework.CTYPES:
-        return "stable"  # its sources include no headers of torch either
-    return "classic" if cell.stable_abi is None else "stable"
-
-
-def _units(source: str, *, host: float, device: float) -> float:
-    path = PurePosixPath(source)
+        interface = "tvm-ffi"
+    elif cell.framework is Framework.CTYPES:
+        interface = "stable"  # its sources include no headers of torch either
+    else:
+        interface = "classic" if cell.stable_abi is None else "stable"
+    table, suffix = runner_data()["cost"][interface], PurePosixPath(source).suffix
     count = _GLOB if any(character in source for character in "*?[") else 1
-    if path.suffix in _DEVICE:
-        return count * device
-    return count * host if path.suffix in _HOST else 0.0
+    if suffix in _DEVICE:
+        return float(count * table.get(cell.backend.value, table["host"]))
+    return float(count * table["host"]) if suffix in _HOST else 0.0
 
 
 MOST_JOBS = 256
@@ -257,18 +245,15 @@ def _split(group: _Group, count: int) -> tuple[CiJob, ...]:
         load, number = loads[0]
         shares[number].append(index)
         heapq.heapreplace(loads, (load + group.work[index].cost, number))
-    return tuple(_job(group, sorted(share), number=number, count=count) for number, share in enumerate(shares))
-
-
-def _job(group: _Group, share: Sequence[int], *, number: int, count: int) -> CiJob:
-    work = tuple(group.work[index] for index in share)
-    first = work[0].cell
-    return CiJob(
-        name=group.name if count == 1 else f"{group.name}-{number + 1}of{count}",
-        backend=first.backend,
-        system=first.system,
-        place=group.place,
-        cells=tuple(each.cell for each in work),
-        seconds=sum(each.cost for each in work),
-        kernels=tuple(each.kernel for each in work if each.kernel is not None),
+    return tuple(
+        CiJob(
+            name=group.name if count == 1 else f"{group.name}-{number}of{count}",
+            backend=work[0].cell.backend,
+            system=work[0].cell.system,
+            place=group.place,
+            cells=tuple(each.cell for each in work),
+            seconds=sum(each.cost for each in work),
+            kernels=tuple(each.kernel for each in work if each.kernel is not None),
+        )
+        for number, work in enumerate(([group.work[index] for index in sorted(share)] for share in shares), 1)
     )

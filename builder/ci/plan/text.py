@@ -1,10 +1,11 @@
-"""Show plans as text: the cells, the decision about every row, and the savings of the stable ABI."""
+"""Show plans as text or as a page: the cells, the decision about every row, and the savings of the stable ABI."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Any
 
-from builder.ci.plan import CiJob, CiPlan, ExplainedRow, explained_rows, footnotes, footnotes_of_rules, headline, make
+from builder.ci.plan import CiJob, CiPlan, explained_rows, footnotes, footnotes_of_rules, headline, make
 from builder.ci.plan.jobs import Costs
 from builder.config import Backend, Framework
 from builder.matrix import Row
@@ -18,7 +19,7 @@ def names(plans: Iterable[CiPlan], jobs: Sequence[CiJob] | None, *, of_several: 
     """
     if jobs is not None:
         return "".join(f"{job.variants}\n" for job in jobs)
-    found = (f"{_name(plan)}:{cell.variant}" if of_several else cell.variant for plan in plans for cell in plan.cells)
+    found = (f"{plan.name}:{cell.variant}" if of_several else cell.variant for plan in plans for cell in plan.cells)
     return "".join(f"{name}\n" for name in dict.fromkeys(found))
 
 
@@ -49,24 +50,16 @@ def explain(plan: CiPlan) -> str:
     for backend, rows in groupby(explained_rows(plan), key=lambda row: row.row.backend):
         lines += ["", backend.value]
         for row in rows:
-            lines += _explained(row)
+            lines.append(f"  {row.row}: " + (f"left out [{row.rule}]" if row.is_left_out else row.rule))
+            lines.append(f"      {row.message}")
+            lines += [f"      decided by {row.where}"] if row.where else []
+            lines += [f"      to change it: {row.remedy}"] if row.remedy else []
     return "\n".join([*lines, *_footnotes(plan)]) + "\n"
 
 
 def _footnotes(plan: CiPlan) -> Iterator[str]:
     found = footnotes(plan)
     yield from ("", *found) if found else ()
-
-
-def _explained(row: ExplainedRow) -> Iterator[str]:
-    word = "left out" if row.is_left_out else row.rule
-    rule = f" [{row.rule}]" if row.is_left_out else ""
-    yield f"  {row.row}: {word}{rule}"
-    yield f"      {row.message}"
-    if row.where:
-        yield f"      decided by {row.where}"
-    if row.remedy:
-        yield f"      to change it: {row.remedy}"
 
 
 def table_of_several(plans: Sequence[CiPlan], jobs: Sequence[CiJob] | None, left_out: Mapping[str, str]) -> str:
@@ -78,7 +71,7 @@ def table_of_several(plans: Sequence[CiPlan], jobs: Sequence[CiJob] | None, left
     rows = [("kernel", "cells", *(backend.value for backend in backends))]
     for plan in plans:
         each = [sum(cell.backend is backend for cell in plan.cells) for backend in backends]
-        rows.append((_name(plan), str(len(plan.cells)), *(str(count or "-") for count in each)))
+        rows.append((plan.name, str(len(plan.cells)), *(str(count or "-") for count in each)))
     lines = [f"{_count(len(plans), 'kernel')}: {_count(len(cells), 'cell')}{on}", "", *columns(rows)]
     if jobs is not None:
         shown = [(job.name, str(len(job.cells)), str(job.minutes)) for job in jobs]
@@ -89,10 +82,6 @@ def table_of_several(plans: Sequence[CiPlan], jobs: Sequence[CiJob] | None, left
 
 def _count(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
-
-
-def _name(plan: CiPlan) -> str:
-    return str(plan.kernel.config.general.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +126,7 @@ def table_of_savings(plan: CiPlan, among: Iterable[Row]) -> str:
     rows += [_saving(saving.backend.value, [saving]) for saving in found]
     rows.append(_saving("total", found))
     note = "compile: estimated seconds of compilers, one after the other (builder/data/runners.toml)"
-    return "\n".join([f"{_name(plan)}: what the stable ABI saves", "", *columns(rows), "", note]) + "\n"
+    return "\n".join([f"{plan.name}: what the stable ABI saves", "", *columns(rows), "", note]) + "\n"
 
 
 def _saving(name: str, savings: Sequence[Saving]) -> tuple[str, ...]:
@@ -160,3 +149,31 @@ def of_one_library(plan: CiPlan, among: Iterable[Row]) -> str:
         f"\none library for all Pythons would save {wheels} wheels and {seconds:.0f} s of compilers: "
         "it needs no 'torch.python-abi', and 'builder check' names the lines that stand in the way\n"
     )
+
+
+def page(plans: Iterable[CiPlan], jobs: Sequence[CiJob] | None, left_out: Mapping[str, str] | None = None) -> str:
+    """Return plans as one page that needs nothing else; with `left_out`, why other kernels have no part in it."""
+    from builder import templates  # noqa: PLC0415  start-up time
+
+    sections = [_section(plan) for plan in plans]
+    return templates.page(
+        "plan.html.j2",
+        title=", ".join(section["name"] for section in sections) or "no kernel",
+        sections=sections,
+        jobs=tuple(jobs or ()),
+        left_out=tuple(reasons_left_out(left_out or {})),
+    ).decode()
+
+
+def _section(plan: CiPlan) -> dict[str, Any]:
+    """Return the part of the page about one kernel: what is built by backend, what is left out by rule."""
+    left_out = sorted((row for row in explained_rows(plan) if row.is_left_out), key=lambda row: row.rule)
+    # By backend: the cells, then the rows that a wheel of another row serves.
+    built = groupby((row for row in explained_rows(plan) if not row.is_left_out), key=lambda row: row.row.backend.value)
+    return {
+        "name": plan.name,
+        "headline": headline(plan),
+        "built": [{"name": name, "rows": sorted(rows, key=lambda row: row.cell is None)} for name, rows in built],
+        "left_out": [{"name": rule, "rows": list(rows)} for rule, rows in groupby(left_out, key=lambda row: row.rule)],
+        "footnotes": footnotes(plan),
+    }
