@@ -299,7 +299,7 @@ def _follow(process: Process, *, log: Path | None, on_line: Callable[[str], None
                     sink.write(safe(line))
                 if on_line is not None:
                     on_line(line.rstrip("\n"))
-            peak = _wait(process)
+            peak = _reap(process, 0) or 0
         except BaseException:
             _signal(process, signal.SIGTERM)
             if not ends_within(_PATIENCE, lambda: _reap(process, os.WNOHANG) is not None):
@@ -309,21 +309,15 @@ def _follow(process: Process, *, log: Path | None, on_line: Callable[[str], None
     return Completed(returncode=process.returncode, output="".join(lines), peak=peak)
 
 
-def _wait(process: Process) -> int:
-    """Wait for the end of a tool and return the memory of its largest process, in bytes."""
-    usage = _reap(process, 0)
-    return 0 if usage is None else usage * _RSS_UNIT
-
-
 def _reap(process: Process, options: int) -> int | None:
-    """Collect a child that has ended and return its `ru_maxrss`; None while it runs."""
+    """Collect a child that has ended and return the memory of its largest process, in bytes; None while it runs."""
     if process.returncode is not None:
         return 0
     pid, status, usage = os.wait4(process.pid, options)
     if pid == 0:
         return None
     process.returncode = os.waitstatus_to_exitcode(status)
-    return usage.ru_maxrss
+    return usage.ru_maxrss * _RSS_UNIT
 
 
 def kill_group(process: Process) -> None:

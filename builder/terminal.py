@@ -74,22 +74,13 @@ def document(text: str, *, end: str = "") -> None:
         _write(sys.stdout, _without_commands(text) + end)
 
 
-def command(line: str) -> None:
-    """Give GitHub a command, of which the caller has escaped all that others wrote.
+def commands(lines: str, *, result: bool = False) -> None:
+    """Give GitHub commands, on stderr or as a `result` on stdout; the caller has escaped all that others wrote.
 
     Raises:
-        OutputError: it cannot be written; a `ReaderGoneError` where nobody reads it any more.
+        OutputError: they cannot be written; a `ReaderGoneError` where nobody reads them any more.
     """
-    _write(sys.stderr, line + "\n")
-
-
-def annotations(lines: str) -> None:
-    """Give GitHub commands as a result, on stdout; the caller has escaped all that others wrote.
-
-    Raises:
-        OutputError: it cannot be written; a `ReaderGoneError` where nobody reads it any more.
-    """
-    _write(sys.stdout, lines)
+    _write(sys.stdout if result else sys.stderr, lines)
 
 
 def data(text: str) -> str:

@@ -42,7 +42,8 @@ def nearest(word: str, among: Collection[str]) -> str | None:
         return None
     folded = _fold(word)
     letters = set(folded)
-    best, closest = None, _tolerated(len(folded)) + 1
+    # Of long words, more edits lead to what was meant.
+    best, closest = None, min(3, 1 + len(folded) // 6) + 1
     for candidate in among:
         other, other_letters = _prepared(candidate)
         if abs(len(other) - len(folded)) >= closest or len(letters ^ other_letters) >= 2 * closest:
@@ -50,7 +51,10 @@ def nearest(word: str, among: Collection[str]) -> str | None:
         distance = _distance(folded, other)
         if distance < closest:
             best, closest = candidate, distance
-    return best or _only_longer(folded, among)
+    if best is not None or len(folded) < _SHORTEST_BEGINNING:
+        return best
+    longer = [candidate for candidate in among if _prepared(candidate)[0].startswith(folded)]
+    return longer[0] if len(longer) == 1 else None  # as `repo` is the beginning of `repo-id`
 
 
 def size(count: int) -> str:
@@ -74,19 +78,6 @@ def duration(seconds: float) -> str:
 def listed(words: Iterable[str]) -> str:
     """Return the words in quotes, as a list to read."""
     return ", ".join(f"'{word}'" for word in words)
-
-
-def _only_longer(folded: str, among: Collection[str]) -> str | None:
-    """Return the one entry that `folded` is the beginning of, as `repo` is of `repo-id`."""
-    if len(folded) < _SHORTEST_BEGINNING:
-        return None
-    longer = [candidate for candidate in among if _prepared(candidate)[0].startswith(folded)]
-    return longer[0] if len(longer) == 1 else None
-
-
-def _tolerated(length: int) -> int:
-    """Return how many edits a word of this length may be away from what was meant."""
-    return min(3, 1 + length // 6)
 
 
 def _fold(word: str) -> str:

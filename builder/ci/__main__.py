@@ -1,6 +1,7 @@
 """`python -m builder.ci`: the parts of a pipeline that `builder` itself does not have."""
 
 import argparse
+import contextlib
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,24 +23,21 @@ def read(paths: Iterable[Path]) -> tuple[Mapping[str, Any], ...]:
     Raises:
         BuilderError: a file is missing, or is not such a report.
     """
-    return tuple(entry for path in paths for entry in _entries(path))
-
-
-def _entries(path: Path) -> list[dict[str, Any]]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise BuilderError(f"cannot read {quoted(str(path))}: {error.strerror}") from error
-    if not text.strip():
-        return []  # the build stopped before its first cell, and has said why
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise BuilderError(f"{quoted(str(path))} is not the report of `builder build --json`: {error}") from error
-    entries = _of_several(found) if isinstance(found, dict) else found
-    if not isinstance(entries, list) or not all(isinstance(one, dict) and "variant" in one for one in entries):
-        raise BuilderError(f"{quoted(str(path))} is not the report of `builder build --json`")
-    return entries
+    entries: list[Mapping[str, Any]] = []
+    for path in paths:
+        try:
+            text = path.read_text(encoding="utf-8")
+            # A build that stopped before its first cell wrote nothing, and has said why.
+            found = json.loads(text) if text.strip() else []
+        except OSError as error:
+            raise BuilderError(f"cannot read {quoted(str(path))}: {error.strerror}") from error
+        except ValueError as error:
+            raise BuilderError(f"{quoted(str(path))} is not the report of `builder build --json`: {error}") from error
+        own = _of_several(found) if isinstance(found, dict) else found
+        if not isinstance(own, list) or not all(isinstance(one, dict) and "variant" in one for one in own):
+            raise BuilderError(f"{quoted(str(path))} is not the report of `builder build --json`")
+        entries += own
+    return tuple(entries)
 
 
 def _of_several(found: Mapping[str, Any]) -> list[dict[str, Any]] | None:
@@ -64,33 +62,23 @@ def markdown(entries: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _row(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    wheel = entry.get("wheel")
-    path = None if wheel is None else Path(str(wheel))
-    sha256 = str(entry.get("sha256") or "")
-    words = {
-        "hit": "taken from the store",
-        "built": "built",
-        "compiled": "compiled",
-        "skipped": "skipped",
-        "failed": "**failed**",
-    }
+    path = None if entry.get("wheel") is None else Path(str(entry["wheel"]))
+    measured = ""
+    if path is not None:
+        with contextlib.suppress(OSError):  # a report of another job: its wheel is elsewhere
+            measured = size(path.stat().st_size)
+    words = {"hit": "taken from the store", "failed": "**failed**"}
+    words |= {status: status for status in ("built", "compiled", "skipped")}
     result = words.get(str(entry.get("status")), _text(str(entry.get("status"))))
     reason = str(entry.get("reason") or "").split("\n", maxsplit=1)[0]
     return (
         _code(str(entry["variant"])),
         "" if path is None else _code(path.name),
-        "" if path is None else _size(path),
+        measured,
         f"{float(entry.get('seconds') or 0):.1f} s",
-        _code(sha256),
+        _code(str(entry.get("sha256") or "")),
         f"{result}: {_text(reason)}" if reason else result,
     )
-
-
-def _size(path: Path) -> str:
-    try:
-        return size(path.stat().st_size)
-    except OSError:
-        return ""  # a report of another job: its wheel is elsewhere
 
 
 def _code(text: str) -> str:

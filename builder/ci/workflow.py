@@ -101,22 +101,19 @@ def _of_distribution() -> BuilderAddress | None:
     except metadata.PackageNotFoundError:
         return None
     with contextlib.suppress(ValueError, KeyError, TypeError):  # written by others
+        # What an installer noted (PEP 610): a commit of a repository, or a folder.
         direct = json.loads(distribution.read_text("direct_url.json") or "null")
         if direct is not None:
-            return _of_direct_url(direct)
+            url = str(direct["url"])
+            if "vcs_info" in direct:
+                return BuilderAddress.parse(url, ref=direct["vcs_info"]["commit_id"])
+            parts = urlsplit(url)
+            is_folder = parts.scheme == "file" and "dir_info" in direct
+            return _of_checkout(Path(unquote(parts.path))) if is_folder else None
     links = (link.partition(",") for link in distribution.metadata.get_all("Project-URL", []))
     urls = [url.strip() for label, _, url in links if label.strip().lower() in _LABELS]
     home = next(filter(None, map(BuilderAddress.parse, urls)), None)
     return None if home is None else BuilderAddress(host=home.host, repository=home.repository, released=True)
-
-
-def _of_direct_url(direct: dict[str, dict[str, str]]) -> BuilderAddress | None:
-    """Read what an installer noted (PEP 610): a commit of a repository, or a folder."""
-    url = str(direct["url"])
-    if "vcs_info" in direct:
-        return BuilderAddress.parse(url, ref=direct["vcs_info"]["commit_id"])
-    parts = urlsplit(url)
-    return _of_checkout(Path(unquote(parts.path))) if parts.scheme == "file" and "dir_info" in direct else None
 
 
 Service = Literal["github", "gitlab"]

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import fields
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -252,3 +253,8 @@ def cache_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_cache_options):
         call = option(call)
     return call
+
+
+def taken(kind: type[Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Take the options that have the names of fields of a dataclass from those that are `given`."""
+    return {each.name: given.pop(each.name) for each in fields(kind) if each.name in given}

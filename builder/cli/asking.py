@@ -1,10 +1,10 @@
 """The ask of a command line."""
 
 import os
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from builder.cli.arguments import taken
 from builder.matrix.selection import Scope
 from builder.plan.ask import Ask
 from builder.store import Store
@@ -13,13 +13,9 @@ from builder.wheel.options import BuildOptions
 
 def ask_of(*, store: Path, no_isolation: bool = False, **given: Any) -> Ask:
     """Return what options ask for: each has the name of a field of the ask, of its scope or of its build options."""
-    scope, options = (
-        {each.name: given.pop(each.name) for each in fields(kind) if each.name in given}
-        for kind in (Scope, BuildOptions)
-    )
     return Ask(
-        scope=Scope(**scope),
-        options=BuildOptions(**options),
+        scope=Scope(**taken(Scope, given)),
+        options=BuildOptions(**taken(BuildOptions, given)),
         store=Store(store),
         environ=dict(os.environ),
         isolation=not no_isolation,

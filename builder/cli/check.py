@@ -58,7 +58,7 @@ def command(*, named: NamedKernels, strict: bool, every: bool, format_: str) -> 
                 shown = findings.to_text(*all_, color=color, every=every)
             terminal.out(shown, end="", styled=color)
         case "github":
-            terminal.annotations("".join(map(findings.to_github, all_)))
+            terminal.commands("".join(map(findings.to_github, all_)), result=True)
         case "sarif":
             terminal.document(findings.to_sarif(*all_))
         case _ if named.several:

@@ -3,10 +3,11 @@
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import click
 
-from builder.cli.arguments import PATH, allow_quick_option
+from builder.cli.arguments import PATH, allow_quick_option, taken
 from builder.cli.publishing import HUB, HubTarget, Shown, require_release
 from builder.errors import BuilderError
 from builder.publish import hub, site
@@ -18,7 +19,7 @@ _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]+(?:/[\w!.*'()+=@-]+)*/?", re.ASCII)
 @click.argument("source", metavar="SOURCE", type=PATH)
 @click.argument("target", metavar="TARGET")
 @click.option("--dry-run", is_flag=True, help="Show what would be sent, and send nothing.")
-@click.option("--endpoint-url", metavar="URL", help="Address of the S3 service or of the hub.")
+@click.option("--endpoint-url", "endpoint", metavar="URL", help="Address of the S3 service or of the hub.")
 @click.option("--branch", help="Hub: another branch than v<version>.")
 @click.option("--replace", is_flag=True, help="Hub: replace variants that are there with other files.")
 @click.option("--create-pr", is_flag=True, help="Hub: open a pull request; nobody has to let you write for it.")
@@ -29,16 +30,12 @@ _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]+(?:/[\w!.*'()+=@-]+)*/?", re.ASCII)
 def command(
     source: Path,
     target: str,
-    endpoint_url: str | None,
-    branch: str | None,
     *,
     dry_run: bool,
-    replace: bool,
-    create_pr: bool,
-    private: bool,
     allow_unsandboxed: bool,
     allow_quick: bool,
     as_json: bool,
+    **given: Any,
 ) -> None:
     """Publish SOURCE to TARGET.
 
@@ -49,22 +46,20 @@ def command(
     A file that is there is never replaced by another of its name. A run that broke off is taken up by the next.
     """  # noqa: D301  a backspace is click's sign for lines to keep
     shown = Shown(dry_run=dry_run, as_json=as_json)
-    access = hub.Access(create_pr=create_pr, private=private)
     allowed = {"allow_unsandboxed": allow_unsandboxed, "allow_quick": allow_quick}
     if target.startswith(HUB):
-        repository = HubTarget(
-            repo_id=target.removeprefix(HUB), endpoint=endpoint_url, branch=branch, replace=replace, access=access
-        )
+        repository = HubTarget.of(target, given)
         layout = hub.read(source)
         require_release(layout.unsandboxed, layout.obstacles, **allowed)
         repository.send(layout, shown)
         return
-    if create_pr or private:
+    access = hub.Access(**taken(hub.Access, given))
+    if access.create_pr or access.private:
         raise BuilderError(
-            f"'{target}' has no {'pull requests' if create_pr else 'private repositories'}: the hub has them",
+            f"'{target}' has no {'pull requests' if access.create_pr else 'private repositories'}: the hub has them",
             help="write hub:OWNER/NAME, or leave the option out",
         )
-    to = _target(target, endpoint_url)
+    to = _target(target, given["endpoint"])
     todo = site.plan(source, to)
     require_release(todo.unsandboxed, todo.obstacles, **allowed)
     shown.list("would add" if dry_run else "adding", todo.wheels)

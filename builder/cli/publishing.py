@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from builder import json_text, terminal
+from builder.cli.arguments import taken
 from builder.errors import BuilderError, PublishError
 from builder.publish import card, hub
 from builder.wheel import kernel_wheel
@@ -66,6 +67,16 @@ class HubTarget:
     def __post_init__(self) -> None:
         if card.REPOSITORY.fullmatch(self.repo_id) is None:
             raise BuilderError(f"'{self.repo_id}' is not a repository of the hub", help="write hub:OWNER/NAME")
+
+    @classmethod
+    def of(cls, target: str, given: dict[str, Any]) -> "HubTarget":
+        """Return what `hub:OWNER/NAME` names, with the options about it, which are taken from those `given`.
+
+        Raises:
+            BuilderError: it names no repository, or two of the options exclude each other.
+        """
+        access = hub.Access(**taken(hub.Access, given))
+        return cls(repo_id=target.removeprefix(HUB), access=access, **taken(cls, given))
 
     def repository(self, branch: str) -> hub.Hub:
         """Return the repository, at a branch or the one that the user named."""

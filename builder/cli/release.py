@@ -53,7 +53,7 @@ from builder.wheel import kernel_wheel
 @click.option("--strict", is_flag=True, help="Refuse a kernel with warnings.")
 @click.option("--allow-dirty", is_flag=True, help="Release files that are not committed.")
 @click.option("--allow-unsandboxed", is_flag=True, help="Release also what is built without a sandbox.")
-@click.option("--endpoint-url", metavar="URL", help="Address of the hub.")
+@click.option("--endpoint-url", "endpoint", metavar="URL", help="Address of the hub.")
 @click.option("--branch", help="Another branch than v<version>.")
 @click.option("--replace", is_flag=True, help="Replace variants that are there with other files.")
 @click.option("--create-pr", is_flag=True, help="Open a pull request; nobody has to let you write for it.")
@@ -69,11 +69,6 @@ def command(
     strict: bool,
     allow_dirty: bool,
     allow_unsandboxed: bool,
-    endpoint_url: str | None,
-    branch: str | None,
-    replace: bool,
-    create_pr: bool,
-    private: bool,
     previews: bool,
     as_json: bool,
     quiet: bool,
@@ -90,10 +85,7 @@ def command(
             f"'{target}' is not a repository of the hub",
             help="write --to hub:OWNER/NAME; for a package index run builder build, index and publish",
         )
-    access = hub.Access(create_pr=create_pr, private=private)
-    repository = HubTarget(
-        repo_id=target.removeprefix(HUB), endpoint=endpoint_url, branch=branch, replace=replace, access=access
-    )
+    repository = HubTarget.of(target, given)
     ask = ask_of(variants=variants, only_possible=not variants, **given)
     loaded = _checked(kernel, strict=strict)
     commit = _commit(loaded, allow_dirty=allow_dirty)

@@ -96,7 +96,7 @@ class GitHub(Plain):
         if outcome is not None and outcome.status == "failed":
             title = terminal.attribute(event.variant)
             with self._lock:
-                terminal.command(f"::error title={title}::{terminal.data(outcome.reason)}")
+                terminal.commands(f"::error title={title}::{terminal.data(outcome.reason)}\n")
 
 
 class Live:
