@@ -50,18 +50,15 @@ OUTSIDE = sorted(
 def test_the_links_and_pictures_of_a_page_outside_the_site_lead_somewhere(name):
     text = re.sub(r"^```.*?^```", "", (ROOT / name).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     targets = re.findall(r"\]\(([^)\s]+)\)|\bsrc=\"([^\"]+)\"", text)
-    assert [target for found in targets if not leads((ROOT / name), target := "".join(found))] == []
-
-
-def leads(page, target):
-    file, _, anchor = target.partition("#")
-    if re.match(r"https?:|mailto:", target):
-        return True
-    found = page if file == "" else page.parent / file
-    if not anchor:
-        return found.exists()
-    heads = re.findall(r"^#+ (.*)$", found.read_text(encoding="utf-8"), re.MULTILINE)
-    return anchor in {re.sub(r"[^\w -]", "", head).strip().lower().replace(" ", "-") for head in heads}
+    for target in map("".join, targets):
+        if re.match(r"https?:|mailto:", target):
+            continue
+        file, _, anchor = target.partition("#")
+        found = ROOT / name if file == "" else (ROOT / name).parent / file
+        assert found.exists(), target
+        if anchor:
+            heads = re.findall(r"^#+ (.*)$", found.read_text(encoding="utf-8"), re.MULTILINE)
+            assert anchor in {re.sub(r"[^\w -]", "", head).strip().lower().replace(" ", "-") for head in heads}, target
 
 
 def test_every_data_file_is_on_its_page_with_files_that_exist():

@@ -21,19 +21,19 @@ COMMAND = re.compile(r"(?:^|[\s|&(])builder (?P<arguments>[a-z-]+\b[^|&)\n]*)")
 INLINE = re.compile(r"`(builder [^`\n]*)`")
 
 
-def blocks(page):
-    return [found.group("language", "text") for found in BLOCK.finditer((ROOT / page).read_text(encoding="utf-8"))]
+TEXTS = {page: (ROOT / page).read_text(encoding="utf-8") for page in PAGES}
+BLOCKS = {page: [found.group("language", "text") for found in BLOCK.finditer(text)] for page, text in TEXTS.items()}
 
 
 def commands(page):
     """Yield the arguments of `builder` in blocks for a shell, in lines that show a shell, and within the text."""
     lines = [
         line.partition(" #")[0]
-        for language, text in blocks(page)
+        for language, text in BLOCKS[page]
         for line in text.replace("\\\n", " ").splitlines()
         if language in {"bash", "sh", "console"} or line.startswith(("$ ", "builder "))
     ]
-    lines += INLINE.findall(BLOCK.sub("", (ROOT / page).read_text(encoding="utf-8")))
+    lines += INLINE.findall(BLOCK.sub("", TEXTS[page]))
     yield from (found["arguments"] for line in lines for found in COMMAND.finditer(line.replace("$(", "| ")))
 
 
@@ -54,7 +54,7 @@ def unknown(arguments):
 
 
 def test_each_block_marked_bash_is_on_a_page_that_a_test_runs():
-    assert {page for page in PAGES if any(language == "bash" for language, _ in blocks(page))} == RUN
+    assert {page for page in PAGES if any(language == "bash" for language, _ in BLOCKS[page])} == RUN
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if [*commands(page)]])

@@ -15,8 +15,7 @@ WIDE = 12.2
 """The width of a character, as rich draws it."""
 
 
-def committed(name):
-    return (ROOT / f"docs/images/{name}.svg").read_text(encoding="utf-8")
+COMMITTED = {name: (ROOT / f"docs/images/{name}.svg").read_text(encoding="utf-8") for name in terminal.COMMANDS}
 
 
 def lines(svg):
@@ -34,31 +33,38 @@ def lines(svg):
     return [line for line in shown if line]
 
 
-def drawn(name):
+@pytest.mark.parametrize(
+    ("name", "at", "line"),
+    [
+        pytest.param("plan", 0, "$ builder matrix examples/relu", id="plan"),
+        pytest.param(
+            "build",
+            -1,
+            "dist/relu-1.0.0+torch213.cxx11.cpu-py3-none-manylinux_2_28_x86_64.whl",
+            id="build",
+            marks=[
+                pytest.mark.torch,
+                pytest.mark.cmake,
+                pytest.mark.network,
+                pytest.mark.slow,
+                pytest.mark.skipif(
+                    (sys.platform, platform.machine()) != ("linux", "x86_64"), reason="drawn on Linux of x86_64"
+                ),
+            ],
+        ),
+    ],
+)
+def test_the_picture_is_that_of_today(name, at, line):
+    found = lines(COMMITTED[name])
+    assert found[at] == line
     command, width = terminal.COMMANDS[name]
-    return terminal.picture(command, terminal.seen(terminal.run(command, width), width), width)
-
-
-def test_the_picture_of_the_plan_is_that_of_today():
-    found = lines(committed("plan"))
-    assert found[0] == "$ builder matrix examples/relu"
-    assert found == lines(drawn("plan")), "draw it anew: python website/terminal.py plan"
-
-
-@pytest.mark.torch
-@pytest.mark.cmake
-@pytest.mark.network
-@pytest.mark.slow
-@pytest.mark.skipif((sys.platform, platform.machine()) != ("linux", "x86_64"), reason="drawn on Linux of x86_64")
-def test_the_picture_of_a_build_is_that_of_today():
-    found = lines(committed("build"))
-    assert found[-1] == "dist/relu-1.0.0+torch213.cxx11.cpu-py3-none-manylinux_2_28_x86_64.whl"
-    assert found == lines(drawn("build")), "draw it anew: python website/terminal.py build"
+    drawn = terminal.picture(command, terminal.seen(terminal.run(command, width), width), width)
+    assert found == lines(drawn), f"draw it anew: python website/terminal.py {name}"
 
 
 @pytest.mark.parametrize("name", terminal.COMMANDS)
 def test_a_picture_fetches_nothing_and_has_nothing_of_the_machine_that_drew_it(name):
-    text = committed(name)
+    text = COMMITTED[name]
     assert re.findall(r"https?:[^\"]*", text) == [SVG.strip("{}")]
     assert "url(" not in text.replace("url(#", "")
     assert not re.search(r"/tmp|/home|/root|\d s\b", " ".join(lines(text)))

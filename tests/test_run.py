@@ -41,11 +41,8 @@ def test_a_program_that_is_not_there_is_a_tool_error():
 def test_cancelling_ends_a_tool_that_is_stopped():
     processes = Processes()
     script = "import os, signal\nprint('stopping', flush=True)\nos.kill(os.getpid(), signal.SIGSTOP)"
-
-    def heard(_):
-        threading.Timer(0.2, processes.cancel).start()
-
-    assert python(script, processes=processes, on_line=heard).returncode == -signal.SIGTERM
+    done = python(script, processes=processes, on_line=lambda _: threading.Timer(0.2, processes.cancel).start())
+    assert done.returncode == -signal.SIGTERM
 
 
 def test_cancelling_ends_a_tool_and_what_it_started():

@@ -63,14 +63,18 @@ def test_an_annotation_is_one_line_with_one_message(title, message):
     assert line.split("::", 2)[1].count("=") == 1 + title.count("=")
 
 
-def finding(text):
-    return Finding(rule="layout", file=text, symbol=text, why=text, remedy=text)
-
-
 def test_the_names_of_a_stranger_make_no_line_of_their_own():
-    shown = AuditReport(wheel="a.whl", rules=("layout",), findings=(finding("x\nerror: all good"),)).to_text()
+    good, evil = (
+        AuditReport(
+            wheel="a.whl",
+            rules=("layout",),
+            findings=(Finding(text, "layout", text, text, text),),
+        )
+        for text in ("x\nerror: all good", EVIL)
+    )
+    shown = good.to_text()
     assert [line.lstrip().partition(":")[0] for line in shown.splitlines()] == ["a.whl", "error", "why", "help"]
-    text = json_text.document(AuditReport(wheel="a.whl", rules=(), findings=(finding(EVIL),)).to_dict())
+    text = json_text.document(evil.to_dict())
     assert json.loads(text)
     assert text.isascii()
 

@@ -1,6 +1,7 @@
 """Where the builder comes from is found, and never told with anyone's credentials."""
 
 import json
+from unittest import mock
 
 import pytest
 
@@ -82,27 +83,13 @@ def checkout(tmp_path, monkeypatch):
     return folder
 
 
-class Installed:
-    """What importlib says of a builder that was installed in some way."""
-
-    def __init__(self, direct=None, links=()):
-        self.direct = direct
-        self.metadata = self
-        self.links = list(links)
-
-    def read_text(self, name):
-        return {"direct_url.json": self.direct}.get(name)
-
-    def get_all(self, name, default):
-        return self.links or default if name == "Project-URL" else default
-
-
 @pytest.fixture
 def installed(monkeypatch):
+    """Say what importlib would of a builder that was installed in some way."""
     monkeypatch.setattr(resources, "CHECKOUT", None)
-    return lambda *given, **named: monkeypatch.setattr(
-        workflow.metadata, "distribution", lambda _: Installed(*given, **named)
-    )
+    found = mock.Mock(**{"read_text.return_value": None, "metadata.get_all.return_value": []})
+    monkeypatch.setattr(workflow.metadata, "distribution", lambda _: found)
+    return found
 
 
 def test_a_checkout_tells_its_origin_and_its_commit(checkout):
@@ -131,17 +118,20 @@ def test_a_repository_around_an_installed_builder_says_nothing(checkout, monkeyp
 
 def test_pip_noted_the_commit_that_it_installed(installed):
     note = {"url": "https://github.com/someone/builder.git", "vcs_info": {"vcs": "git", "commit_id": COMMIT}}
-    installed(json.dumps(note))
+    installed.read_text.return_value = json.dumps(note)
     assert workflow.find() == BuilderAddress(host="github.com", repository="someone/builder", ref=COMMIT)
 
 
 def test_pip_noted_the_folder_that_it_installed(checkout, installed):
-    installed(json.dumps({"url": checkout.as_uri(), "dir_info": {}}))
+    installed.read_text.return_value = json.dumps({"url": checkout.as_uri(), "dir_info": {}})
     assert workflow.find().repository == "someone/builder"
 
 
 def test_an_installed_release_names_its_repository(installed):
-    installed(links=["Documentation, https://example.org/docs", "Source, https://github.com/someone/builder"])
+    installed.metadata.get_all.return_value = [
+        "Documentation, https://example.org/docs",
+        "Source, https://github.com/someone/builder",
+    ]
     assert workflow.find() == BuilderAddress(host="github.com", repository="someone/builder", released=True)
 
 
@@ -150,7 +140,7 @@ def test_an_installed_release_names_its_repository(installed):
     ["", "{", "[]", '"x"', "{}", '{"url": 1}', '{"url": "https://x/y/z", "vcs_info": {}}', '{"url": "file:///"}'],
 )
 def test_a_note_that_is_damaged_or_tells_nothing_is_no_home(installed, note):
-    installed(note)
+    installed.read_text.return_value = note
     assert workflow.find() is None
 
 

@@ -2,8 +2,8 @@
 
 import base64
 import hashlib
+import html
 import re
-from html.parser import HTMLParser
 
 import pytest
 
@@ -24,29 +24,14 @@ def plan(root=RELU, **scope):
     return make(load(root), rows(), Scope(**{"sets": ("release", "legacy", "preview"), **scope}))
 
 
-class Words(HTMLParser):
-    """Collects the words of a page as a reader sees them, and its elements."""
-
-    def __init__(self, content):
-        super().__init__()
-        self.words, self.elements, self.attributes = [], [], set()
-        self.feed(content)
-
-    def handle_starttag(self, tag, attrs):
-        self.elements.append(tag)
-        self.attributes |= {name for name, _ in attrs}
-
-    def handle_data(self, data):
-        self.words.append(data)
-
-    @property
-    def text(self):
-        return " ".join(" ".join(self.words).split())
+def words(content):
+    """Return the words of a page as a reader sees them."""
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", content)).split())
 
 
 @pytest.mark.parametrize("root", [RELU, STABLE, NOARCH], ids=["classic", "stable", "noarch"])
 def test_the_page_says_of_each_row_what_explain_says(root):
-    wanted, shown = plan(root), Words(page((plan(root),), None)).text
+    wanted, shown = plan(root), words(page((plan(root),), None))
     told = text.explain(wanted)
     for row in explained_rows(wanted):
         for word in (row.message, row.where, row.remedy, row.rule):
@@ -66,9 +51,9 @@ def test_the_page_has_each_cell_and_rows_left_out_by_their_rule():
 
 def test_the_page_needs_no_other_file_and_runs_nothing():
     content = page((plan(),), None)
-    seen = Words(content)
-    assert not {"script", "link", "img", "iframe", "base", "form", "object"} & set(seen.elements)
-    assert not {"src", "href", "style", "onclick", "onload"} & seen.attributes
+    tags = re.findall(r"<([a-z]\w*)([^>]*)>", content)
+    assert not {"script", "link", "img", "iframe", "base", "form", "object"} & {name for name, _ in tags}
+    assert not [tag for tag in tags if re.search(r"\b(src|href|style|onclick|onload)=", tag[1])]
     assert "http://" not in content
     assert "url(" not in content
 
@@ -96,7 +81,7 @@ def test_text_of_others_is_no_markup():
     hostile = "<script>alert(1)</script>&\"'"
     content = page((), None, {hostile: hostile})
     assert "<script" not in content
-    assert Words(content).text.count("alert(1)") == 2
+    assert words(content).count("alert(1)") == 2
 
 
 def test_the_same_plan_is_the_same_page():
@@ -141,4 +126,4 @@ def test_explain_and_savings_are_tables_and_no_page(capsys):
 
 def test_a_backend_that_no_row_has_is_said():
     wanted = plan(backends=(Backend.XPU,), systems=("aarch64-linux",))
-    assert Words(page((wanted,), None)).text.count(" ".join(footnotes(wanted)[0].split())) == 1
+    assert words(page((wanted,), None)).count(" ".join(footnotes(wanted)[0].split())) == 1

@@ -13,6 +13,7 @@ from builder import __version__
 from builder.ci.workflow import caller, template
 from builder.toolchain.tool import installing
 from tests.ci.workflows import BUILD_ACTION, KERNEL, script, steps, yaml
+from tests.given.files import program
 from tests.given.repositories import commit
 from tests.paths import ROOT
 
@@ -31,13 +32,8 @@ class Runner:
             path.touch()
         self.bin = root / "bin"
         self.bin.mkdir()
-        self.install("python", f'exec "{sys.executable}" "$@"')
-        self.install("builder", f'exec "{sys.executable}" -m builder "$@"')
-
-    def install(self, name, text):
-        path = self.bin / name
-        path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
-        path.chmod(0o755)
+        program(self.bin / "python", f'#!/bin/sh\nexec "{sys.executable}" "$@"')
+        program(self.bin / "builder", f'#!/bin/sh\nexec "{sys.executable}" -m builder "$@"')
 
     def run(self, text, *, shell=("bash", "--noprofile", "--norc", "-eo", "pipefail"), cwd=None, **env):
         whole = {
@@ -172,7 +168,7 @@ def test_a_container_without_python_says_so(runner):
 def test_a_runner_of_x86_gets_the_compiler_for_aarch64_that_doctor_names(runner):
     step = next(one for where, one in steps(KERNEL) if (where, one.get("name")) == ("build", COMPILER))
     assert step["if"] == "matrix.container == '' && matrix.system == 'aarch64-linux' && runner.arch == 'X64'"
-    runner.install("sudo", 'echo "$@" >>arguments')
+    program(runner.bin / "sudo", '#!/bin/sh\necho "$@" >>arguments')
     assert runner.run(script("build", COMPILER)).returncode == 0
     *_, package = installing("g++-aarch64-linux", of={"ID": "ubuntu"}).split()
     *_, installed = (runner.root / "arguments").read_text(encoding="utf-8").splitlines()
@@ -184,7 +180,7 @@ REPORT = '[{"variant": "torch-cpu", "status": "failed", "reason": "no compiler",
 
 @pytest.mark.parametrize("document", [KERNEL, BUILD_ACTION], ids=["job", "action"])
 def test_the_build_step_passes_on_what_the_build_says_and_how_it_ended(runner, document):
-    runner.install("builder", f"printf '%s\\n' \"$@\" >arguments; echo '{REPORT}'; exit 4")
+    program(runner.bin / "builder", f"#!/bin/sh\nprintf '%s\\n' \"$@\" >arguments; echo '{REPORT}'; exit 4")
     job = "action" if "runs" in document else "build"
     done = runner.run(
         script(job, "Build", document),
@@ -204,7 +200,7 @@ def test_the_build_step_passes_on_what_the_build_says_and_how_it_ended(runner, d
 
 
 def test_the_build_step_passes_a_time_limit_on(runner):
-    runner.install("builder", "printf '%s\\n' \"$@\" >arguments; echo '[]'")
+    program(runner.bin / "builder", "#!/bin/sh\nprintf '%s\\n' \"$@\" >arguments; echo '[]'")
     done = runner.run(script("build", "Build"), DIRECTORY=".", NAME="a", VARIANTS="torch-cpu", TIME_LIMIT="5h30m")
     assert done.returncode == 0, done.stderr
     assert "--time-limit\n5h30m\n" in (runner.root / "arguments").read_text(encoding="utf-8")
@@ -213,7 +209,7 @@ def test_the_build_step_passes_a_time_limit_on(runner):
 @pytest.mark.network
 def test_the_install_step_installs_this_project(runner):
     subprocess.run([sys.executable, "-m", "venv", str(runner.root / "venv")], check=True)
-    runner.install("python", f'exec "{runner.root}/venv/bin/python" "$@"')
+    program(runner.bin / "python", f'#!/bin/sh\nexec "{runner.root}/venv/bin/python" "$@"')
     done = runner.run(script("build", "Install builder"), BUILDER=ROOT, PYTHONPATH="")
     assert done.returncode == 0, done.stderr
     version = subprocess.run([runner.root / "venv" / "bin" / "builder", "--version"], capture_output=True, check=True)
@@ -252,11 +248,11 @@ def test_the_whole_github_pipeline_runs(runner):
 def test_the_whole_gitlab_pipeline_runs(runner):
     main = yaml.safe_load(caller("gitlab", home=None)[".gitlab-ci.yml"])
     jobs = yaml.safe_load(template("gitlab-jobs.yml"))
-    runner.install("pip", "exit 0")
+    program(runner.bin / "pip", "#!/bin/sh\nexit 0")
     # The installation has a test of its own; here, builder is what is being tested.
     offline = 'case "$*" in "-m pip install"*|"-m venv"*) exit 0;; esac\n'
     for name in ("python", "python3"):
-        runner.install(name, f'{offline}exec "{sys.executable}" "$@"')
+        program(runner.bin / name, f'#!/bin/sh\n{offline}exec "{sys.executable}" "$@"')
     (runner.root / "kernel").mkdir()
     shutil.copytree(NOARCH, runner.root / "kernel", dirs_exist_ok=True)
     common = {"BUILDER": "unused", "BUILDER_DIRECTORY": "kernel", "BUILDER_SET": "release"}

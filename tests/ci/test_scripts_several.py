@@ -11,6 +11,7 @@ from tests.ci.test_plan_changes import commit, git
 from tests.ci.test_scripts import PLAN, Runner
 from tests.ci.workflows import KERNEL, script, yaml
 from tests.cli.folders import write
+from tests.given.files import program
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def test_a_kernel_that_is_wrong_ends_the_plan(runner, step):
     ],
 )
 def test_a_job_builds_the_kernels_that_it_names(runner, directories, passed):
-    runner.install("builder", "printf '%s\\n' \"$@\" >arguments; echo '[]'")
+    program(runner.bin / "builder", "#!/bin/sh\nprintf '%s\\n' \"$@\" >arguments; echo '[]'")
     settings = {"NAME": "a", "VARIANTS": "one:torch-cpu", "TIME_LIMIT": "", "DIRECTORY": "kernels/*"}
     done = runner.run(script("build", "Build"), DIRECTORIES=directories, **settings)
     assert done.returncode == 0, done.stderr
@@ -93,7 +94,7 @@ def test_the_whole_gitlab_pipeline_runs_for_several(runner):
     jobs = yaml.safe_load(template("gitlab-jobs.yml"))
     offline = 'case "$*" in "-m pip install"*|"-m venv"*) exit 0;; esac\n'
     for name in ("python", "python3"):
-        runner.install(name, f'{offline}exec "{sys.executable}" "$@"')
+        program(runner.bin / name, f'#!/bin/sh\n{offline}exec "{sys.executable}" "$@"')
     common = {"BUILDER": "unused", "BUILDER_DIRECTORY": "kernels/*", "BUILDER_SET": "release"}
     shell = ("sh", "-e")
     done = runner.run(main["plan"]["script"][0], shell=shell, **common)

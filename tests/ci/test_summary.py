@@ -7,15 +7,13 @@ import pytest
 from builder.ci.__main__ import main, markdown, read
 from builder.errors import BuilderError
 
-
-def entry(**values):
-    return {"variant": "torch-cpu", "status": "built", "wheel": None, "sha256": None, "seconds": 1.25, **values}
+ENTRY = {"variant": "torch-cpu", "status": "built", "wheel": None, "sha256": None, "seconds": 1.25}
 
 
 def test_a_row_has_wheel_size_time_digest_and_reason(tmp_path):
     wheel = tmp_path / "relu-1.0.0-py3-none-any.whl"
     wheel.write_bytes(b"x" * 2048)
-    text = markdown([entry(wheel=str(wheel), sha256="ab" * 32, reason="sources changed: relu.cpp")])
+    text = markdown([{**ENTRY, "wheel": str(wheel), "sha256": "ab" * 32, "reason": "sources changed: relu.cpp"}])
     row = text.splitlines()[2]
     assert row.startswith("| `torch-cpu` | `relu-1.0.0-py3-none-any.whl` | 2.0 KiB | 1.2 s | `" + "ab" * 32)
     assert "built: sources changed&#58; relu.cpp" in row
@@ -26,7 +24,7 @@ def test_a_row_has_wheel_size_time_digest_and_reason(tmp_path):
     [("hit", "taken from the store"), ("skipped", "skipped"), ("failed", "**failed**"), ("odd", "odd")],
 )
 def test_a_row_says_how_the_cell_ended(status, word):
-    assert word in markdown([entry(status=status)])
+    assert word in markdown([{**ENTRY, "status": status}])
 
 
 @pytest.mark.parametrize(
@@ -46,7 +44,7 @@ def test_a_row_says_how_the_cell_ended(status, word):
     ],
 )
 def test_no_reason_is_markup_or_breaks_the_table(reason):
-    text = markdown([entry(reason=reason, variant=reason)])
+    text = markdown([{**ENTRY, "reason": reason, "variant": reason}])
     assert len(text.splitlines()) == 3
     assert text.splitlines()[2].count("|") == 7
     assert len(text) < 2000
@@ -55,12 +53,12 @@ def test_no_reason_is_markup_or_breaks_the_table(reason):
 
 
 def test_a_wheel_that_is_elsewhere_has_no_size():
-    assert "| `a.whl` |  |" in markdown([entry(wheel="/nowhere/a.whl")])
+    assert "| `a.whl` |  |" in markdown([{**ENTRY, "wheel": "/nowhere/a.whl"}])
 
 
 def test_several_reports_are_one_table(tmp_path, capsys):
     for name in ("a", "b"):
-        (tmp_path / name).write_text(json.dumps([entry(variant=f"torch-{name}")]), encoding="utf-8")
+        (tmp_path / name).write_text(json.dumps([{**ENTRY, "variant": f"torch-{name}"}]), encoding="utf-8")
     assert main(["summary", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
     out = capsys.readouterr().out
     assert out.count("| `torch-") == 2
@@ -87,7 +85,7 @@ def test_a_missing_report_is_said(tmp_path):
 
 
 def test_the_report_of_several_kernels_says_whose_each_cell_is_and_what_was_refused(tmp_path):
-    report = {"kernels": {"kernels/one": [entry()], "kernels/two": []}, "left-out": {}, "errors": {"bad": "no key"}}
+    report = {"kernels": {"kernels/one": [ENTRY], "kernels/two": []}, "left-out": {}, "errors": {"bad": "no key"}}
     (tmp_path / "a").write_text(json.dumps(report), encoding="utf-8")
     rows = markdown(read([tmp_path / "a"])).splitlines()[2:]
     assert [row.split(" | ")[0] for row in rows] == ["| `kernels/one: torch-cpu`", "| `bad`"]

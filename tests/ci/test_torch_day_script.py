@@ -1,5 +1,6 @@
 """`.ci/torch-day`, with programs in the place of builder and of the tests."""
 
+import functools
 import os
 import shutil
 import signal
@@ -7,9 +8,11 @@ import subprocess
 
 import pytest
 
+from tests.given import processes
 from tests.given.files import program
 from tests.paths import ROOT
 
+SCRIPT = ".ci/torch-day"
 READ = """#!/bin/sh
 \
 case "$3" in
@@ -50,7 +53,7 @@ FAILED = "FAILED tests/a.py::test_b[1 - 2] - assert 1\nERROR tests/c.py - OSErro
 def checkout(tmp_path):
     """A folder with the script, and programs that say what those of a checkout would."""
     (tmp_path / ".ci").mkdir()
-    shutil.copy2(ROOT / ".ci/torch-day", tmp_path / ".ci/torch-day")
+    shutil.copy2(ROOT / SCRIPT, tmp_path / SCRIPT)
     (tmp_path / "builder/data").mkdir(parents=True)
     (tmp_path / "builder/data/matrix.toml").write_text(ROWS, encoding="utf-8")
     (tmp_path / ".venv/bin").mkdir(parents=True)
@@ -60,14 +63,12 @@ def checkout(tmp_path):
     return tmp_path
 
 
-def run(checkout, *arguments):
-    env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-    command = [str(checkout / ".ci/torch-day"), *arguments]
-    return subprocess.run(command, env=env, capture_output=True, text=True, check=False, cwd="/")
+ENV = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+run = functools.partial(processes.run, check=None, env=ENV, cwd="/")
 
 
 def test_the_data_is_written_tested_and_built_with(checkout):
-    done = run(checkout, "2.99", "--partial")
+    done = run(checkout / SCRIPT, "2.99", "--partial")
     assert done.returncode == 0, done.stderr
     assert (checkout / "asked").read_text(encoding="utf-8").split() == [
         *("-m", "builder", "torch-day", "2.99", "--partial", "--write", "--record", "build/torch-day/read.json")
@@ -92,19 +93,19 @@ def test_whoever_goes_on_sees_the_change_that_was_written_before(checkout):
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
     for arguments in (["init", "--quiet"], ["add", "builder"], ["commit", "--quiet", "--message", "data"]):
         subprocess.run([*git, *arguments], cwd=checkout, check=True)
-    assert run(checkout).returncode == 0
+    assert run(checkout / SCRIPT).returncode == 0
     (checkout / "builder/data/matrix.toml").write_text(f"{ROWS}# written\n", encoding="utf-8")
     program(checkout / ".venv/bin/python", READ.replace('echo "+the change"', "") + BUILT)
-    assert "\n+the change\n" in run(checkout).stdout
+    assert "\n+the change\n" in run(checkout / SCRIPT).stdout
     subprocess.run(["git", "checkout", "--quiet", "builder/data"], cwd=checkout, check=True)
-    assert "+the change" not in run(checkout).stdout
+    assert "+the change" not in run(checkout / SCRIPT).stdout
 
 
 def test_what_fails_is_named_at_the_end_and_keeps_nothing_from_being_tried(checkout):
     (checkout / "tests-say").write_text(f"{FAILED}\n", encoding="utf-8")
     (checkout / "Makefile").write_text("test:\n\t@cat tests-say; false\n", encoding="utf-8")
     program(checkout / ".venv/bin/python", READ + BROKEN)
-    done = run(checkout)
+    done = run(checkout / SCRIPT)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == "failed: the tests, builds with torch 2.99"
     shown = done.stdout.partition("== torch 2.99: what a person has to look at\n")[2].splitlines()
@@ -115,7 +116,7 @@ def test_what_fails_is_named_at_the_end_and_keeps_nothing_from_being_tried(check
 
 def test_nothing_is_tried_where_no_data_was_written(checkout):
     program(checkout / ".venv/bin/python", '#!/bin/sh\necho "error: torch 2.99 is not published" >&2\nexit 2\n')
-    done = run(checkout, "2.99")
+    done = run(checkout / SCRIPT, "2.99")
     assert done.returncode == 2
     assert "error: torch 2.99 is not published" in done.stdout
     assert "== 2 of 3" not in done.stdout
@@ -124,7 +125,7 @@ def test_nothing_is_tried_where_no_data_was_written(checkout):
 
 def test_whoever_stops_it_hears_how_to_go_on_and_how_to_go_back(checkout):
     (checkout / "Makefile").write_text("test:\n\t@echo begun; kill -INT 0; sleep 60\n", encoding="utf-8")
-    command = [str(checkout / ".ci/torch-day")]
+    command = [str(checkout / SCRIPT)]
     with subprocess.Popen(
         command,
         stdout=subprocess.PIPE,

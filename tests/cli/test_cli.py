@@ -2,6 +2,7 @@ import errno
 import os
 import subprocess
 import sys
+from unittest import mock
 
 import pytest
 
@@ -65,17 +66,10 @@ def test_a_memory_that_is_no_size_is_refused(size):
     assert "is not a size" in done.stderr
 
 
-def fails(monkeypatch, error):
-    def main(**_):
-        raise error
-
-    monkeypatch.setattr(group.cli, "main", main)
-    return cli.run(["matrix"])
-
-
 @pytest.mark.parametrize("error", [KeyError("x.dist-info/METADATA"), ChildProcessError("it failed"), OSError()])
 def test_a_mistake_of_this_program_is_called_one_and_says_where_to_report_it(monkeypatch, capsys, error):
-    assert fails(monkeypatch, error) == 70
+    monkeypatch.setattr(group.cli, "main", mock.Mock(side_effect=error))
+    assert cli.run(["matrix"]) == 70
     said = capsys.readouterr().err
     assert "Traceback (most recent call last)" in said
     assert f"error: this is a mistake of builder itself: {type(error).__name__}" in said
@@ -84,7 +78,9 @@ def test_a_mistake_of_this_program_is_called_one_and_says_where_to_report_it(mon
 
 
 def test_a_mistake_elsewhere_is_reported_without_a_traceback_of_its_own(monkeypatch, capsys):
-    assert fails(monkeypatch, BugError("the process that judged the wheel failed")) == 70
+    error = BugError("the process that judged the wheel failed")
+    monkeypatch.setattr(group.cli, "main", mock.Mock(side_effect=error))
+    assert cli.run(["matrix"]) == 70
     said = capsys.readouterr().err
     assert said.startswith("error: the process that judged the wheel failed\n  help: report it ")
     assert said.count("\n") == 2
@@ -99,5 +95,6 @@ def test_a_mistake_elsewhere_is_reported_without_a_traceback_of_its_own(monkeypa
 )
 def test_the_disk_is_full_only_where_the_system_says_so(monkeypatch, capsys, number, message):
     monkeypatch.setattr(group, "_drop_output", lambda: None)
-    assert fails(monkeypatch, OSError(number, os.strerror(number))) == 4
+    monkeypatch.setattr(group.cli, "main", mock.Mock(side_effect=OSError(number, os.strerror(number))))
+    assert cli.run(["matrix"]) == 4
     assert capsys.readouterr().err == f"error: {message}\n"

@@ -9,6 +9,7 @@ import pytest
 
 from builder import cli
 from builder.matrix.variant import Variant
+from tests.given.processes import builder
 from tests.paths import ROOT
 from tests.wheels import make
 
@@ -27,20 +28,18 @@ OLD = '[general]\nname = "old"\nbackends = ["cpu"]\nlicense = "MIT"\nversion = 1
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full")
 
 
-def builder(*arguments, **options):
-    argv = [sys.executable, "-m", "builder", *arguments]
-    return subprocess.run(argv, check=False, stderr=subprocess.PIPE, **options)
+OPTIONS = {"capture_output": False, "stderr": subprocess.PIPE}
 
 
 @needs_full
 @pytest.mark.parametrize("arguments", [*ALL, *HELP], ids=" ".join)
 def test_a_stdout_without_room_is_said(arguments):
     with Path("/dev/full").open("wb") as full:
-        done = builder(*arguments, stdout=full)
+        done = builder(*arguments, stdout=full, **OPTIONS)
     assert done.returncode == 4, done.stderr
-    assert b"No space left on device" in done.stderr
-    assert b"Traceback" not in done.stderr
-    assert b"Exception ignored" not in done.stderr
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
 
 
 @needs_full
@@ -67,16 +66,16 @@ def test_a_result_for_which_there_is_no_room_is_said(arguments, tmp_path):
     if "{site}" in arguments:
         assert cli.run(["index", str(wheel.parent), "--output", str(tmp_path / "site")]) == 0
     with Path("/dev/full").open("wb") as full:
-        done = builder(*(each.format(**places) for each in arguments), stdout=full)
+        done = builder(*(each.format(**places) for each in arguments), stdout=full, **OPTIONS)
     assert done.returncode == 4, done.stderr
-    assert b"cannot write to stdout: No space left on device" in done.stderr
-    assert b"Traceback" not in done.stderr
+    assert "cannot write to stdout: No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @needs_full
 def test_nothing_to_say_needs_no_room():
     with Path("/dev/full").open("wb") as full:
-        assert builder("update", str(RELU), "--diff", stdout=full).returncode == 0
+        assert builder("update", str(RELU), "--diff", stdout=full, **OPTIONS).returncode == 0
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("schema",), ("check", str(RELU))], ids=" ".join)
@@ -93,9 +92,9 @@ def test_a_stdout_that_is_closed_is_said(arguments):
 def test_a_reader_that_leaves_is_no_error(arguments):
     read, write = os.pipe()
     os.close(read)
-    done = builder(*arguments, stdout=write)
+    done = builder(*arguments, stdout=write, **OPTIONS)
     os.close(write)
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @needs_full

@@ -163,28 +163,21 @@ def press(tmp_path):
         os.close(theirs)
         try:
             os.write(ours, f"{keys}\n".encode())
-            seen = _read_until(ours, ran)
+            seen, end = b"", time.monotonic() + 60
+            while not (ran.is_file() and ran.stat().st_size) and time.monotonic() < end:
+                if select.select([ours], [], [], 0.1)[0]:  # a shell must not wait for a reader
+                    try:
+                        seen += os.read(ours, 65536)
+                    except OSError:  # the shell has ended
+                        break
         finally:
             process.kill()
             process.wait()
             os.close(ours)
-        assert ran.is_file(), seen
+        assert ran.is_file(), seen.decode(errors="replace")
         return ran.read_text().splitlines()
 
     return press
-
-
-def _read_until(terminal, file):
-    """Read what a shell writes, which must not wait for a reader, until a file is there."""
-    seen = b""
-    end = time.monotonic() + 60
-    while not (file.is_file() and file.stat().st_size) and time.monotonic() < end:
-        if select.select([terminal], [], [], 0.1)[0]:
-            try:
-                seen += os.read(terminal, 65536)
-            except OSError:  # the shell has ended
-                break
-    return seen.decode(errors="replace")
 
 
 @pytest.mark.skipif(toolchain.system() != "x86_64-linux", reason="cells of x86_64-linux")

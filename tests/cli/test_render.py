@@ -106,16 +106,15 @@ def test_a_project_without_cmake_goes_to_any_folder(tmp_path):
     assert (folder / "pyproject.toml").is_file()
 
 
-def all_examples():
-    return [str(path.parent) for path in sorted(EXAMPLES.glob("*/build.toml"))]
+ALL_EXAMPLES = [str(path.parent) for path in sorted(EXAMPLES.glob("*/build.toml"))]
 
 
 def test_all_kernels_and_backends_are_written_and_compared_by_one_command(tmp_path, capsys):
-    assert run(["render", *all_examples(), "--backend", "all", "--output", str(tmp_path)]) == 0
+    assert run(["render", *ALL_EXAMPLES, "--backend", "all", "--output", str(tmp_path)]) == 0
     written = {path.relative_to(tmp_path).as_posix() for path in tmp_path.glob("*/*")}
     assert {"relu/cpu", "relu/metal", "rmsnorm-stable/cuda", "relu-tvm-ffi/cpu", "silu-and-mul/rocm"} <= written
     assert len(written) == 13
-    assert run(["render", *all_examples(), "--backend", "all", "--check", str(tmp_path)]) == 0
+    assert run(["render", *ALL_EXAMPLES, "--backend", "all", "--check", str(tmp_path)]) == 0
     assert capsys.readouterr().out == ""
 
 

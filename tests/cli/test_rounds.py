@@ -1,6 +1,7 @@
 """What a round of `builder watch` says."""
 
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -37,19 +38,10 @@ def test_of_a_long_error_the_first_lines_are_shown():
     assert (lines[0], len(lines), lines[-1]) == ("  0", 31, "  … and 70 more lines")
 
 
-class Asks:
-    """A request that fails in some way."""
-
-    def __init__(self, error):
-        self.error = error
-
-    def prepare(self, _kernel):
-        raise self.error
-
-
 def play(error, monkeypatch):
     monkeypatch.setattr(watch.kernels, "load", lambda _root: None)
-    return watch.play(Path(), Asks(error), lambda _event: None, tests=True)
+    request = mock.Mock(**{"prepare.side_effect": error})
+    return watch.play(Path(), request, lambda _event: None, tests=True)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +66,7 @@ def test_everything_else_ends_watching(monkeypatch, error):
 
 
 def test_a_folder_without_a_config_is_a_round_that_failed(tmp_path):
-    found = watch.play(tmp_path, Asks(None), lambda _event: None, tests=True)
+    found = watch.play(tmp_path, mock.Mock(), lambda _event: None, tests=True)
     assert not found.ok
     assert "build.toml" in found.error
 

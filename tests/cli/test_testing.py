@@ -1,6 +1,7 @@
 """For which GPUs `builder test` and `builder watch` build."""
 
 import json
+from unittest import mock
 
 import pytest
 
@@ -39,23 +40,16 @@ def only(python, tmp_path, monkeypatch):
     """Return the GPUs that a cell is built for, with some of them in this machine."""
 
     def chosen(variant, *, archs=None, here=("9.0",), stored=False, named=False):
-        asked = []
-
-        def native(backends, _environ):
-            asked.extend(backends)
-            if not here:
-                raise NotHereError("no GPU")
-            return quick.of(Backend.CUDA, here)
-
-        def plan(build):
-            action = "hit" if stored else "build"
-            return tuple(
-                DryRun(cell=cell, action=action if cell.variant == variant else "skip", reason="-")
-                for cell in build.cells
-            )
-
+        native = mock.Mock(side_effect=[quick.of(Backend.CUDA, here)] * 2 if here else NotHereError("no GPU"))
         monkeypatch.setattr(this_machine, "native_gpus", native)
-        monkeypatch.setattr(dry_run, "preview", plan)
+        actions = {variant: "hit" if stored else "build"}
+        monkeypatch.setattr(
+            dry_run,
+            "preview",
+            lambda build: tuple(
+                DryRun(cell=cell, action=actions.get(cell.variant, "skip"), reason="-") for cell in build.cells
+            ),
+        )
         ask = Ask(
             scope=Scope(sets=SETS, unbundled=True),
             variants=(variant,) if named else (),
@@ -70,7 +64,7 @@ def only(python, tmp_path, monkeypatch):
         first, second = (request.prepare(RELU).build for _ in range(2))
         assert [cell.variant for cell in first.cells] == [variant]
         assert first.ask.options.only == second.ask.options.only
-        return first.ask.options.only, len(asked)
+        return first.ask.options.only, native.call_count
 
     return chosen
 
@@ -113,13 +107,9 @@ def test_the_command_refuses_what_is_no_architecture(capsys):
 
 
 def test_what_stands_behind_two_dashes_is_for_pytest(monkeypatch, capsys):
-    seen = []
-
-    def prepare(request, _kernel):
-        seen.append(request)
-        raise BuilderError("enough")
-
-    monkeypatch.setattr(TestRequest, "prepare", prepare)
+    prepare = mock.Mock(side_effect=BuilderError("enough"))
+    monkeypatch.setattr(TestRequest, "prepare", lambda request, _kernel: prepare(request))
     assert run(["test", str(RELU.root), "--archs", "native", "--", "-k", "x", "--archs"]) == BuilderError.exit_code
-    assert (seen[0].arguments, seen[0].ask.archs) == (("-k", "x", "--archs"), "native")
+    (request,) = prepare.call_args.args
+    assert (request.arguments, request.ask.archs) == (("-k", "x", "--archs"), "native")
     assert capsys.readouterr().out == ""

@@ -85,15 +85,12 @@ def mirror(tmp_path, monkeypatch):
     digest = package(tmp_path / path, {"./usr/bin/x86_64-linux-gnu-gcc-12": b"\x7fELF odd"})
     index = tmp_path / "dists/bookworm/main/binary-amd64/Packages.xz"
     index.parent.mkdir(parents=True)
-    text = f"Package: gcc-12\nDescription: a\n of: b\nFilename: {path}\nSHA256: {digest}\n\nPackage: x\n{_rest('x')}\n"
+    text = f"Package: gcc-12\nDescription: a\n of: b\nFilename: {path}\nSHA256: {digest}\n\n"
+    text += f"Package: x\nFilename: pool/x.deb\nSHA256: {'0' * 64}\n\n"
     index.write_bytes(lzma.compress(text.encode()))
     monkeypatch.setattr(compilers_update, "_RUN", ())
     monkeypatch.setattr(compilers_update, "_COMPILE", {"x86_64-linux": ("gcc-12",)})
     return tmp_path
-
-
-def _rest(name):
-    return f"Filename: pool/{name}.deb\nSHA256: {'0' * 64}\n"
 
 
 def test_the_table_is_written_from_a_mirror(mirror):

@@ -20,11 +20,14 @@ def test_a_skipped_cell_is_named_once_and_its_reason_takes_a_line(reason):
     assert view.line_of(outcome) == f"{cell.variant}: skipped: needs a Mac"
 
 
-def outcomes(*reasons):
+def outcomes(*results):
+    """Return the outcomes of cells: of a text one that was skipped, of an error one that failed."""
     cells = matrix.select(kernel.load(RELU).config, matrix.rows())
     return tuple(
-        CellOutcome(cell=cell, status="skipped", reason=f"{cell.variant} {reason}")
-        for cell, reason in zip(cells, reasons, strict=False)
+        CellOutcome(cell=cell, status="skipped", reason=f"{cell.variant} {found}")
+        if isinstance(found, str)
+        else CellOutcome(cell=cell, status="failed", reason=found.message, error=found)
+        for cell, found in zip(cells, results, strict=False)
     )
 
 
@@ -48,21 +51,12 @@ def test_one_reason_for_what_was_skipped_says_enough():
     assert view.skipped(outcomes("needs a Mac", "needs a Mac")) == ("2 cells skipped: needs a Mac",)
 
 
-def failures(*errors):
-    cells = matrix.select(kernel.load(RELU).config, matrix.rows())
-    return tuple(
-        CellOutcome(cell=cell, status="failed", reason=error.message, error=error)
-        for cell, error in zip(cells, errors, strict=False)
-    )
-
-
-def lacking(*files):
-    listed = "".join(f"\n  --> {file}" for file in files)
-    return ToolError(f"cannot get 2 of 9 pinned wheels\n  uv: no address{listed}", help="bring them")
-
-
 def test_cells_that_failed_for_one_reason_are_told_together_with_all_the_files_that_they_lack():
-    found = failures(lacking("a.whl", "b.whl"), ToolError("no room"), lacking("b.whl", "c.whl"))
+    first, second = (
+        ToolError(f"cannot get 2 of 9 pinned wheels\n  uv: no address\n  --> {one}\n  --> {two}", help="bring them")
+        for one, two in (("a.whl", "b.whl"), ("b.whl", "c.whl"))
+    )
+    found = outcomes(first, ToolError("no room"), second)
     assert view.summary(found).splitlines() == [
         "error: cannot get 2 of 9 pinned wheels",
         f"  2 cells: {found[0].cell.variant}, {found[2].cell.variant}",
@@ -78,5 +72,5 @@ def test_cells_that_failed_for_one_reason_are_told_together_with_all_the_files_t
 
 def test_what_an_error_says_of_each_file_stays_with_that_file():
     wrong = [ToolError(f"wrong\n  --> {file}\n      pinned {digest}\n  --> both") for file, digest in ("a1", "b2")]
-    said = view.summary(failures(*wrong)).splitlines()
+    said = view.summary(outcomes(*wrong)).splitlines()
     assert said == [*f"error: {wrong[0]}".splitlines(), *f"error: {wrong[1]}".splitlines(), "2 FAILED"]
