@@ -117,7 +117,7 @@ class Processes:
             self._running.add(process)
             cancelled = self._cancelled
         if cancelled:
-            kill_group(process)
+            kill_groups((process,))
 
     def remove(self, process: Process) -> None:
         """Forget a process that has ended."""
@@ -274,7 +274,7 @@ def _ended_after(seconds: float, process: Process) -> Iterator[None]:
 
     def end() -> None:
         late.set()
-        kill_group(process)
+        kill_groups((process,))
 
     timer = threading.Timer(seconds, end)
     timer.daemon = True
@@ -320,16 +320,11 @@ def _reap(process: Process, options: int) -> int | None:
     return usage.ru_maxrss * _RSS_UNIT
 
 
-def kill_group(process: Process) -> None:
-    """End a tool and everything it started: ninja's compilers must not outlive an interrupted build.
-
-    The thread that follows the tool collects it; this one only sends signals.
-    """
-    kill_groups((process,))
-
-
 def kill_groups(processes: Sequence[Process]) -> None:
-    """End several tools at once, all within the time that one is given."""
+    """End tools and everything they started, all within one time: ninja's compilers must not outlive a build.
+
+    The threads that follow the tools collect them; this one only sends signals.
+    """
     for process in processes:
         _signal(process, signal.SIGTERM)
         _signal(process, signal.SIGCONT)  # one that is stopped ends only when it goes on

@@ -83,11 +83,7 @@ def command(
 def _signer(
     paths: tuple[Path, ...], signed_by: str | None, issuer: str, trust_config: Path | None
 ) -> tuple[signature.Signer | None, signature.Verify | None]:
-    """Return who must have signed, and what verifies that.
-
-    Raises:
-        BuilderError: a signer is named, and a wheel, which has no signature in it.
-    """
+    """Return who must have signed, and what verifies that."""
     if signed_by is None:
         return None, None
     wheels = [path for path in paths if not hub_layout.is_folder(path)]

@@ -67,11 +67,7 @@ def command(
 
 
 def _by_kernel(read: Sequence[KernelWheel], pattern: Path) -> dict[Path, list[KernelWheel]]:
-    """Return the wheels by the folder of their kernel.
-
-    Raises:
-        BuilderError: a kernel cannot be read, or a wheel is of none of them.
-    """
+    """Return the wheels by the folder of their kernel."""
     loaded = kernels.load(selecting.find((pattern,)).folders)
     if loaded.refusals:
         raise kernels.joined([refusal.error for refusal in loaded.refusals])

@@ -50,16 +50,21 @@ def propose(mirror: str) -> str:
         ToolError: the mirror lacks a package, or serves another one than its index says.
     """
     with tempfile.TemporaryDirectory() as scratch:
-        rows = _index(mirror, Path(scratch))
+        known = _index(mirror, Path(scratch))
+        named = sorted({*_RUN, *(name for names in _COMPILE.values() for name in names)})
+        missing = next((name for name in named if name not in known), None)
+        if missing is not None:
+            remedy = "name a mirror that has all of Debian"
+            raise ToolError(f"{mirror} has no package '{missing}' in {_SUITE}", help=remedy)
         lines = [_FIRST, f'runs-on = "{_RUNS_ON}"\n']
         for target, names in _COMPILE.items():
-            packages = tuple(_row(rows, name, mirror) for name in sorted({*_RUN, *names}))
+            packages = tuple(known[name] for name in sorted({*_RUN, *names}))
             wanted = PinnedCompilers(target=target, version=_VERSION, hash="", packages=packages)
             found = _hash(wanted, mirror, Path(scratch) / target)
             lines.append(f'\n[target.{target}]\nversion = "{_VERSION}"\nhash = "{found}"\n')
-        for name in sorted({*_RUN, *(name for names in _COMPILE.values() for name in names)}):
+        for name in named:
             users = [target for target, names in _COMPILE.items() if name in (*_RUN, *names)]
-            row = _row(rows, name, mirror)
+            row = known[name]
             lines.append(f'\n[[package]]\npath = "{row.path}"\nsha256 = "{row.sha256}"\nfor = {toml.spelled(users)}\n')
     return "".join(lines)
 
@@ -84,12 +89,6 @@ def _index(mirror: str, scratch: Path) -> dict[str, PinnedPackage]:
 def _fields(paragraph: str) -> dict[str, str]:
     pairs = (line.partition(": ") for line in paragraph.splitlines() if not line.startswith(" "))
     return {name: value for name, _, value in pairs if value}
-
-
-def _row(rows: dict[str, PinnedPackage], name: str, mirror: str) -> PinnedPackage:
-    if name not in rows:
-        raise ToolError(f"{mirror} has no package '{name}' in {_SUITE}", help="name a mirror that has all of Debian")
-    return rows[name]
 
 
 def _hash(wanted: PinnedCompilers, mirror: str, scratch: Path) -> str:

@@ -56,11 +56,7 @@ def _names() -> tuple[str, ...]:
 
 
 def _read(page: str) -> str:
-    """Return a page, with or without its suffix.
-
-    Raises:
-        BuilderError: there is no such page.
-    """
+    """Return a page, with or without its suffix."""
     names = _names()
     name = page if page.endswith(".md") else f"{page}.md"
     if name not in names:

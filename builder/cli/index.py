@@ -104,11 +104,7 @@ def _with_wheels(path: Path) -> Path | None:
 
 
 def _once(paths: Iterable[Path]) -> tuple[Path, ...]:
-    """Return one wheel of each name.
-
-    Raises:
-        BuilderError: two of one name differ.
-    """
+    """Return one wheel of each name."""
     found: dict[str, Path] = {}
     for path in paths:
         first = found.setdefault(path.name, path)

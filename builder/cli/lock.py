@@ -59,11 +59,7 @@ def command(*, kernel: Path, check: bool, from_folder: Path | None, store: Path)
 
 
 def _check(keeper: LockedKernels, wanted: tuple[KernelDependency, ...], locks: Locks | None, root: Path) -> None:
-    """Compare a lock with what is needed, and verify each kernel.
-
-    Raises:
-        DifferenceError: the lock names too little or too much.
-    """
+    """Compare a lock with what is needed, and verify each kernel."""
     if locks is None:
         raise DifferenceError(f"'{root}' has no {kernel_lock.NAME}", help="write it: builder lock")
     missing = [each for each in wanted if each not in locks]

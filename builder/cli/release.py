@@ -113,11 +113,7 @@ def command(
 
 
 def _checked(folder: Path, *, strict: bool) -> Kernel:
-    """Return the kernel, and say what `builder check` would.
-
-    Raises:
-        ConfigError: there are errors, or warnings that are not accepted.
-    """
+    """Return the kernel, and say what `builder check` would."""
     report = lint.inspect(folder)
     report = report.strict() if strict else report
     if report.refused:
@@ -127,11 +123,7 @@ def _checked(folder: Path, *, strict: bool) -> Kernel:
 
 
 def _commit(kernel: Kernel, *, allow_dirty: bool) -> bundle.Commit | None:
-    """Return the commit that is released; None outside of a checkout.
-
-    Raises:
-        PublishError: files were changed since, and nobody could get them again.
-    """
+    """Return the commit that is released; None outside of a checkout."""
     found = bundle.commit_of(kernel.root)
     if found is None:
         terminal.err(f"warning: '{kernel.root}' is not in a git checkout, so metadata.json will name no commit")
@@ -144,12 +136,7 @@ def _commit(kernel: Kernel, *, allow_dirty: bool) -> bundle.Commit | None:
 
 
 def _planned(build: KernelBuild) -> tuple[DryRun, ...]:
-    """Return what would be done with each cell.
-
-    Raises:
-        NothingToDoError: this machine can build none.
-        BuilderError: a cell would be refused.
-    """
+    """Return what would be done with each cell."""
     plans = dry_run.preview(build)
     reasons = "\n".join(f"  {plan.cell.variant}: {plan.reason.splitlines()[0]}" for plan in plans)
     refused = [
@@ -186,11 +173,7 @@ def _built(build: KernelBuild, planned: Sequence[DryRun], *, quiet: bool) -> tup
 def _laid_out(
     outcomes: Sequence[CellOutcome], kernel: Kernel, commit: bundle.Commit | None, target: HubTarget, *, into: Path
 ) -> hub.Layout:
-    """Audit the wheels and lay them out for the hub.
-
-    Raises:
-        AuditError: a wheel is not what it should be.
-    """
+    """Audit the wheels and lay them out for the hub."""
     wheels = [outcome.wheel for outcome in outcomes if outcome.wheel is not None]
     bad = [report for report in (run_limited(wheel).report for wheel in wheels) if not report.ok]
     if bad:

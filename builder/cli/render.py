@@ -83,11 +83,7 @@ def _list_backends(kernel: Kernel) -> None:
 
 
 def _wanted(loaded: Mapping[Path, Kernel], backend: str | None) -> Iterator[tuple[Path, Kernel, Backend]]:
-    """Yield what is rendered, with its place below the folder that is written or compared.
-
-    Raises:
-        BuilderError: two kernels have one name.
-    """
+    """Yield what is rendered, with its place below the folder that is written or compared."""
     if backend != ALL:
         (kernel,) = loaded.values()
         names = rendering.backends(kernel)

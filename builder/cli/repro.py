@@ -93,11 +93,7 @@ def command(
 
 
 def _variations(text: str | None) -> tuple[Variation, ...]:
-    """Return the variations that are named, in the order in which they apply.
-
-    Raises:
-        BuilderError: one of them is not known.
-    """
+    """Return the variations that are named, in the order in which they apply."""
     if text is None:
         return VARIATIONS
     named = [] if text == "nothing" else [name.strip() for name in text.split(",") if name.strip()]

@@ -132,11 +132,7 @@ def is_pattern(name: Path) -> bool:
 
 
 def _folder(name: Path) -> Path:
-    """Return the folder of a name, which may be that of the config itself.
-
-    Raises:
-        BuilderError: it has no kernel, but its folders have.
-    """
+    """Return the folder of a name, which may be that of the config itself."""
     if name.name == CONFIG and not name.is_dir():
         return name.parent
     if name.is_dir() and not os.path.lexists(name / CONFIG):

@@ -143,11 +143,7 @@ def _job(job: CiJob) -> dict[str, Any]:
 
 
 def _words(folders: Sequence[str]) -> str:
-    """Return folders as words of one text.
-
-    Raises:
-        BuilderError: the name of one has several words.
-    """
+    """Return folders as words of one text."""
     for folder in folders:
         if len(folder.split()) != 1:
             raise BuilderError(f"directory {json_text.line(folder)} cannot stand in a workflow", help="rename it")
