@@ -14,7 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from builder.cli import completing
-from builder.compile_cache import Access, CacheOptions
+from builder.compile_cache import Access
 from builder.config.values import Backend, LoadTestRule, ToolchainChoice
 from builder.errors import BuilderError
 from builder.make.part import Part
@@ -212,18 +212,29 @@ wheel_version_option = click.option(
 allow_quick_option = click.option("--allow-quick", is_flag=True, help="Also accept wheels of quick builds (--archs).")
 
 
-_cache_options = (
+def together(*options: Decorator) -> Decorator:
+    """Return several options as one decorator."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        return functools.reduce(lambda made, option: option(made), reversed(options), command)
+
+    return add
+
+
+cache_options = together(
     click.option(
         "--cache",
-        "cache_url",
+        "url",
         metavar="URL",
         envvar="BUILDER_CACHE",
+        callback=lambda _ctx, _param, value: value or None,
         help="Also take compiled files from here: a folder, redis://HOST:PORT/0 or s3://BUCKET/PREFIX. "
         "[env: BUILDER_CACHE]",
     ),
     click.option(
         "--cache-access",
-        type=click.Choice([access.value for access in Access]),
+        "access",
+        type=OneOf(Access, name="access"),
         envvar="BUILDER_CACHE_ACCESS",
         default=Access.READ.value,
         help="What to do with --cache: read it, write to it and read no cache, or both. "
@@ -231,6 +242,7 @@ _cache_options = (
     ),
     click.option(
         "--cache-size",
+        "limit",
         type=SIZE,
         envvar="BUILDER_CACHE_SIZE",
         default="10G",
@@ -238,21 +250,7 @@ _cache_options = (
     ),
     click.option("--no-cache", is_flag=True, help="Compile every file, and keep none."),
 )
-
-
-def cache_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of the cache of compiled files; the command gets them as one `cache`, None with --no-cache."""
-
-    @functools.wraps(command)
-    def call(
-        *args: Any, cache_url: str | None, cache_access: str, cache_size: int, no_cache: bool, **kwargs: Any
-    ) -> Any:
-        found = CacheOptions(url=cache_url or None, access=Access(cache_access), limit=cache_size)
-        return command(*args, cache=None if no_cache else found, **kwargs)
-
-    for option in reversed(_cache_options):
-        call = option(call)
-    return call
+"""The cache of compiled files; the names are those of the fields of `CacheOptions`."""
 
 
 def taken(kind: type[Any], given: dict[str, Any]) -> dict[str, Any]:

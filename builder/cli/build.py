@@ -19,6 +19,7 @@ from builder.cli.arguments import (
     load_test_option,
     python_option,
     store_option,
+    taken,
     toolchain_option,
     wheel_version_option,
 )
@@ -50,7 +51,9 @@ from builder.wheel.options import MANYLINUX
 @sets_option
 @unbundled_option
 @click.option("--output", type=FOLDER, default=Path("dist"), show_default=True)
-@click.option("--jobs", type=click.IntRange(min=1), help="Most compilers at once. Default: the cores there are.")
+@click.option(
+    "--jobs", "cores", type=click.IntRange(min=1), help="Most compilers at once. Default: the cores there are."
+)
 @click.option("--memory", type=SIZE, help="Most memory for compilers. Default: what the machine and its cgroup have.")
 @store_option
 @click.option("--engine", type=click.Choice(["local", "nix"]), default="local", show_default=True, help="What builds.")
@@ -91,8 +94,6 @@ from builder.wheel.options import MANYLINUX
 def command(
     named: NamedKernels,
     *,
-    jobs: int | None,
-    memory: int | None,
     experiment: str,
     keep_going: bool,
     previews: bool,
@@ -105,11 +106,11 @@ def command(
 
     Without --variant: every cell that this machine can build, and the reason for each that it cannot.
     """
-    machine = limits.of_machine()
+    machine = {name: most for name, most in taken(limits.Machine, given).items() if most is not None}
     ask = ask_of(
         kernels=named.folders,
         several=named.several,
-        limits=replace(machine, cores=jobs or machine.cores, memory=memory or machine.memory),
+        limits=replace(limits.of_machine(), **machine),
         only_possible=not given["variants"],
         crosses=bool(given["systems"] or given["variants"]),
         rules=Rules.from_json(experiment),

@@ -1,12 +1,11 @@
 """The options and the request of `builder test` and `builder watch`, and what stands behind `--`."""
 
-from collections.abc import Callable
 from typing import Any
 
 import click
 
 from builder.author.test_build import TestRequest
-from builder.cli.arguments import archs_option, cache_options, load_test_option, python_option, store_option
+from builder.cli.arguments import archs_option, cache_options, load_test_option, python_option, store_option, together
 from builder.cli.asking import ask_of
 from builder.cli.selecting import variants_option
 from builder.matrix import SETS
@@ -35,19 +34,15 @@ def rest(ctx: click.Context) -> tuple[str, ...]:
     return tuple(ctx.meta[_REST])
 
 
-def options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say what is tested."""
-    added = (
-        variants_option("Cell to test"),
-        python_option("Python whose torch and pytest are used."),
-        archs_option("Build only for these GPUs. Default: those of this machine, where there are any."),
-        load_test_option,
-        cache_options,
-        store_option,
-    )
-    for each in reversed(added):
-        command = each(command)
-    return command
+options = together(
+    variants_option("Cell to test"),
+    python_option("Python whose torch and pytest are used."),
+    archs_option("Build only for these GPUs. Default: those of this machine, where there are any."),
+    load_test_option,
+    cache_options,
+    store_option,
+)
+"""The options that say what is tested."""
 
 
 def request(ctx: click.Context, *, needs_tests: bool = True, **given: Any) -> TestRequest:
