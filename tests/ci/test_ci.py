@@ -11,15 +11,18 @@ from builder import __version__
 from builder.ci.workflow import SERVICES, BuilderAddress, caller, template
 from builder.environment import compilers
 from builder.toml import loads
-from tests import needs
 from tests.ci.workflows import ACTION, KERNEL, steps, yaml
 from tests.given.files import write
-from tests.given.processes import output
+from tests.given.processes import output, tool
 from tests.paths import ROOT
 
 OPENS_A_CHANGE = {("torch-day.yml", "propose"): {"contents", "pull-requests"}}
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 PINNED = re.compile(r"[\w.-]+/[\w./-]+@[0-9a-f]{40} # v[0-9.]+")
+
+
+def needed(name):
+    return tool(name) or pytest.skip(f"{name} is not installed")
 
 
 HOME = BuilderAddress(host="github.com", repository="someone/builder", ref="0" * 40)
@@ -34,18 +37,18 @@ def github_callers(tmp_path):
 
 
 def test_actionlint_has_nothing_to_say(github_callers):
-    shellcheck = needs.program("shellcheck")
-    output(needs.program("actionlint"), "-shellcheck", shellcheck, *WORKFLOWS, *github_callers)
+    shellcheck = needed("shellcheck")
+    output(needed("actionlint"), "-shellcheck", shellcheck, *WORKFLOWS, *github_callers)
 
 
 def test_workflows_are_what_their_published_schemas_say(github_callers):
-    check = needs.program("check-jsonschema")
+    check = needed("check-jsonschema")
     output(check, "--builtin-schema", "vendor.github-workflows", *WORKFLOWS, *github_callers)
     output(check, "--builtin-schema", "vendor.github-actions", ACTION)
 
 
 def test_gitlab_pipelines_are_what_their_published_schema_says(tmp_path):
-    check = needs.program("check-jsonschema")
+    check = needed("check-jsonschema")
     command = [sys.executable, "-m", "builder", "matrix", str(ROOT / "examples" / "relu"), "--format", "gitlab"]
     jobs = subprocess.run(command, capture_output=True, check=True, cwd=ROOT, text=True).stdout
     template_ = yaml.safe_load(template("gitlab-jobs.yml"))
@@ -191,7 +194,7 @@ def test_zizmor_finds_nothing_to_say(tmp_path):
     target = tmp_path / path
     target.parent.mkdir(parents=True)
     target.write_text(text, encoding="utf-8")
-    output(needs.program("zizmor"), "--offline", "--no-progress", ROOT / ".github", tmp_path / ".github")
+    output(needed("zizmor"), "--offline", "--no-progress", ROOT / ".github", tmp_path / ".github")
 
 
 def test_this_projects_own_workflow_runs_what_contributors_run():
@@ -208,4 +211,4 @@ BARE = [f".ci/bare/{path.name}" for path in sorted((ROOT / ".ci/bare").iterdir()
 
 @pytest.mark.parametrize("path", [".ci/run", *BARE, "builder/nix/host/here"])
 def test_the_scripts_of_this_project_are_shell_without_a_finding(path):
-    output(needs.program("shellcheck"), ROOT / path)
+    output(needed("shellcheck"), ROOT / path)
