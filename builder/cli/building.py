@@ -2,22 +2,23 @@
 
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from builder import terminal
 from builder.cli import selecting, view
-from builder.engine.outcome import CellOutcome, Listen, labelled
+from builder.engine.outcome import CellOutcome, Listen
 from builder.errors import NothingToDoError
 from builder.plan import choosing
 from builder.plan.ask import KernelBuild
-from builder.plan.choosing import Chosen
+from builder.plan.kernels import Chosen
 from builder.store.locks import StoppedError
 from builder.wording import reasons_left_out
 
 
-def say_who_is_left_out(chosen: Chosen) -> int:
+def say_who_is_left_out(chosen: Chosen[Any]) -> int:
     """Show which kernels have no part and what is wrong with others, and return the worst exit code."""
     for reason in reasons_left_out(chosen.left_out):
         terminal.err(f"note: {reason}")
@@ -45,35 +46,31 @@ def run(builds: Sequence[KernelBuild], *, quiet: bool, report: Path | None = Non
     """Build while the events are shown and recorded, and return the outcome of each cell; SIGTERM is like Ctrl-C."""
     ask = builds[0].ask
     signal.signal(signal.SIGTERM, _interrupt)
-    build = _engine(builds)
     if report is None:
         with view.showing(environ=os.environ, quiet=quiet) as show:
-            return build(show)
+            return _build(builds, show)
     from builder.cli.reporting import Report  # noqa: PLC0415  only those who ask for a report need it
 
     title = f"{len(builds)} kernels" if ask.several else builds[0].name
     page = Report.of(report, by_nix=ask.engine == "nix", title=title, store=ask.store)
     try:
         with page.recorder.measuring(), view.showing(environ=os.environ, quiet=quiet) as show:
-            outcomes = build(page.listening(show))
+            outcomes = _build(builds, page.listening(show))
     except KeyboardInterrupt:
-        page.write_unfinished(
-            [labelled(cell.variant, kernel=each.name if ask.several else "") for each in builds for cell in each.cells]
-        )
+        page.write_unfinished([each.label(cell) for each in builds for cell in each.cells])
         raise
     page.write(outcomes)
     return outcomes
 
 
-def _engine(builds: Sequence[KernelBuild]) -> Callable[[Listen], tuple[CellOutcome, ...]]:
-    ask = builds[0].ask
-    if ask.engine == "nix":
+def _build(builds: Sequence[KernelBuild], listen: Listen) -> tuple[CellOutcome, ...]:
+    if builds[0].ask.engine == "nix":
         from builder.engine import nix  # noqa: PLC0415  only those who ask for Nix need it
 
-        return lambda listen: nix.build(builds, listen, several=ask.several)
+        return nix.build(builds, listen)
     from builder.engine import local  # noqa: PLC0415  a dry run needs none of it
 
-    return lambda listen: local.build(builds, listen, several=ask.several)
+    return local.build(builds, listen)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  signal's signature

@@ -12,7 +12,7 @@ from builder.cli import completing, selecting
 from builder.cli.selecting import NamedKernels, kernels_argument
 from builder.lint.report import CheckReport
 from builder.plan import kernels
-from builder.plan.kernels import Refusal
+from builder.plan.kernels import Refusal, SameNameError
 
 FORMATS = ("text", "json", "sarif", "github")
 
@@ -50,7 +50,8 @@ def command(*, named: NamedKernels, strict: bool, every: bool, format_: str) -> 
     found = {folder: lint.inspect(folder) for folder in named.folders}
     reports = {folder: report.strict() if strict else report for folder, report in found.items()}
     color = _wants_color()
-    clashes = kernels.load(named.folders).clashes if named.several else ()
+    refused = kernels.load(named.folders)[1] if named.several else ()
+    clashes = tuple(each for each in refused if isinstance(each.error, SameNameError))
     shown = _shown(reports, format_, clashes if named.several else None, color=color, every=every)
     match format_:
         case "text":

@@ -12,10 +12,8 @@ from builder.cli import completing
 from builder.cli.arguments import store_option
 from builder.cli.selecting import sets_option
 from builder.matrix.selection import Scope
-from builder.plan import buildable
+from builder.plan.buildable import Support, cell_support, row_support
 from builder.store import Store
-
-Support = buildable.RowSupport | buildable.CellSupport
 
 
 @click.command()
@@ -36,7 +34,7 @@ def command(kernel: Path | None, store: Path, sets: tuple[str, ...], as_json: bo
         return
     facts = list(doctor.of_machine(os.environ, Store(store)))
     rows = tuple(row for row in matrix.rows() if row.set in sets and row.variant is not None)
-    support = list(buildable.row_support(rows, os.environ))
+    support = list(row_support(rows, os.environ))
     if as_json:
         _document({"facts": _facts_json(facts), "cells": _cells_json(support)})
         return
@@ -52,7 +50,7 @@ def _of_kernel(kernel: Path, store: Store, sets: tuple[str, ...], *, as_json: bo
     plan = make(load(kernel), matrix.rows(), Scope(sets=sets))
     facts = list(doctor.of_kernel(plan.kernel, plan.cells, store))
     ask = Ask(store=store, environ=dict(os.environ))
-    support = list(buildable.cell_support(KernelBuild(kernel=plan.kernel, cells=plan.cells, ask=ask)))
+    support = list(cell_support(KernelBuild(kernel=plan.kernel, cells=plan.cells, ask=ask)))
     notes = footnotes(plan)
     if as_json:
         name = plan.kernel.config.general.name

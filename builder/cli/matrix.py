@@ -1,7 +1,6 @@
 """`builder matrix`: show the cells of kernels, and why the others are left out."""
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,28 +21,15 @@ from builder.cli.selecting import (
     unbundled_option,
 )
 from builder.config.values import Backend, Version
-from builder.errors import BuilderError, NothingToDoError
+from builder.errors import NothingToDoError
+from builder.kernel import Kernel
 from builder.matrix.selection import Scope, require_cells
 from builder.plan import kernels
-from builder.plan.kernels import Refusal
-from builder.wording import reasons_left_out
+from builder.plan.kernels import Chosen
 
 FORMATS = ("table", "names", "json", "html", "github", "gitlab")
 _LISTS = ("names", "github", "gitlab")
 """Formats that cannot say what is wrong with a kernel."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
-    """The plan of each kernel, and the kernels that have none."""
-
-    selected: tuple[CiPlan, ...]
-    """The cells in scope."""
-    plans: tuple[CiPlan, ...]
-    """The cells that --changed-since and --skip-stored leave."""
-    left_out: Mapping[str, str]
-    """The reason for which a kernel has no cell, by its name."""
-    refusals: tuple[Refusal, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,44 +81,31 @@ def command(
     places = parse_runners(runners, gitlab=form == "gitlab")
     shown = _Form(name=form, explain=explain, savings=show_savings, shards=shards, places=places)
     scope = Scope(sets=sets, systems=systems, backends=backends, unbundled=unbundled, torches=torches)
-    found = _plan(named, scope, since=changed_since, stored=store if skip_stored else None)
-    if named.several:
-        terminal.document(_of_several(found, shown))
-        return selecting.say(found.refusals)
-    _show_one(found.selected[0], found.plans[0], shown, store)
-    return 0
 
+    def plan(kernel: Kernel, own: Scope) -> tuple[CiPlan, CiPlan]:
+        selected = make(kernel, matrix.rows(), own)
+        if named.several and not selected.cells:
+            raise NothingToDoError("no cell is selected")
+        return selected, _narrowed(selected, since=changed_since, stored=store if skip_stored else None)
 
-def _plan(named: NamedKernels, scope: Scope, *, since: str | None, stored: Path | None) -> _Found:
-    """Return the plan of each kernel, without cells that did not change or whose wheel is in a store.
-
-    Raises:
-        BuilderError: the one kernel cannot be read, there is no cell of any of several, or git has no such revision.
-    """
-    loaded = kernels.load(named.folders, several=named.several)
-    scoped = kernels.among(loaded.kernels, scope, several=named.several)
-    selected: list[CiPlan] = []
-    plans: list[CiPlan] = []
-    left_out, refusals = dict(scoped.left_out), list(loaded.refusals)
-    for kernel, own in scoped.scopes:
-        plan = make(kernel, matrix.rows(), own)
-        if named.several and not plan.cells:
-            left_out[kernel.config.general.name] = "no cell is selected"
-            continue
-        try:
-            plans.append(_narrowed(plan, since=since, stored=stored))
-            selected.append(plan)
-        except BuilderError as error:
-            if not named.several:
-                raise
-            refusals.append(Refusal(folder=kernel.root, error=error))
-    if not plans and not refusals:
-        reasons = [f"  {reason}" for reason in reasons_left_out(left_out)]
-        raise NothingToDoError(
-            "\n".join(("no cell of any kernel is selected: there is nothing to build", *reasons)),
+    found = kernels.of_each(
+        kernels.in_scope(named.folders, scope, several=named.several),
+        plan,
+        several=named.several,
+        why_left_out=lambda _, error: error.message if isinstance(error, NothingToDoError) else None,
+        nothing=NothingToDoError(
+            "no cell of any kernel is selected: there is nothing to build",
             help="`builder matrix --explain` of one kernel says what would change each row",
-        )
-    return _Found(selected=tuple(selected), plans=tuple(plans), left_out=left_out, refusals=tuple(refusals))
+        ),
+    )
+    if named.several:
+        plans = tuple(left for _, left in found.found)
+        several = Chosen(found=plans, left_out=found.left_out, refusals=found.refusals)
+        terminal.document(_of_several(several, shown))
+        return selecting.say(found.refusals)
+    ((selected, left),) = found.found
+    _show_one(selected, left, shown, store)
+    return 0
 
 
 def _narrowed(plan: CiPlan, *, since: str | None, stored: Path | None) -> CiPlan:
@@ -190,17 +163,17 @@ def _say_what_is_possible(plan: CiPlan, store: Path) -> None:
     terminal.err(f"\n{here} of {len(plan.cells)} cells can be built here: {say}")
 
 
-def _of_several(found: _Found, form: _Form) -> str:
+def _of_several(chosen: Chosen[CiPlan], form: _Form) -> str:
     if form.explain:
-        return "\n".join(map(text.explain, found.plans))
+        return "\n".join(map(text.explain, chosen.found))
     if form.savings:
-        return "\n".join(text.table_of_savings(plan, matrix.rows()) for plan in found.plans)
-    if found.refusals and form.name in _LISTS:
+        return "\n".join(text.table_of_savings(plan, matrix.rows()) for plan in chosen.found)
+    if chosen.refusals and form.name in _LISTS:
         return ""  # a list without some kernels would be taken for the whole
-    return _formatted(found.plans, form, several=found)
+    return _formatted(chosen.found, form, several=chosen)
 
 
-def _formatted(plans: tuple[CiPlan, ...], form: _Form, *, several: _Found | None = None) -> str:
+def _formatted(plans: tuple[CiPlan, ...], form: _Form, *, several: Chosen[CiPlan] | None = None) -> str:
     """Return plans as their format has them: that of one kernel, or those of `several`, with what has no part in it."""
     split: tuple[CiJob, ...] | None = None
     if form.shards is not None or form.name in {"github", "gitlab"}:
@@ -221,7 +194,9 @@ def _formatted(plans: tuple[CiPlan, ...], form: _Form, *, several: _Found | None
             return _document(plans, split, form, several)
 
 
-def _document(plans: tuple[CiPlan, ...], split: tuple[CiJob, ...] | None, form: _Form, several: _Found | None) -> str:
+def _document(
+    plans: tuple[CiPlan, ...], split: tuple[CiJob, ...] | None, form: _Form, several: Chosen[CiPlan] | None
+) -> str:
     from builder.ci.plan import documents  # noqa: PLC0415  start-up time
 
     if form.name == "github":

@@ -13,7 +13,7 @@ from builder.plan.ask import Ask
 from builder.render import source_scan
 from builder.render.project import Project
 from builder.toolchain import cxx
-from builder.toolchain.tool import Search
+from builder.toolchain.tool import Search, no_digest
 
 _BACKENDS = (Backend.CPU, Backend.CUDA)
 """Backends whose device compilers run on one processor and serve another."""
@@ -62,7 +62,7 @@ def _missing(cell: Cell, ask: Ask) -> str | None:
     if not ask.isolation:
         return "--no-isolation builds for what is installed here; leave it out"
     try:
-        cxx.find_cross(Search(environ=ask.environ, digest=lambda path: path.name), cell.system)
+        cxx.find_cross(Search(environ=ask.environ, digest=no_digest), cell.system)
     except NotHereError as error:
         return f"{error.message}; {error.help}"
     return None

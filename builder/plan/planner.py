@@ -29,7 +29,7 @@ from builder.run import Processes
 from builder.store import COMPILERS, HEADERS, KERNELS, SOURCES
 from builder.toolchain import Toolchain, cuda_wheels, this_machine
 from builder.toolchain.this_machine import CurrentPython
-from builder.toolchain.tool import Search, Tool
+from builder.toolchain.tool import Search, Tool, no_digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,8 @@ class Planner:
 
     kernel: Kernel
     ask: Ask
-    step: Callable[[Cell, str], None]
+    step: Callable[[Cell, str], None] = lambda _cell, _text: None
+    """Is told of each step; nobody listens to a dry run."""
     processes: Processes = field(default_factory=Processes)
     reach: Reach = field(default_factory=Reach)
     """The indexes that answered; the cells of a run share it."""
@@ -79,7 +80,10 @@ class Planner:
             crossing.require_no_python(cell, project)
         environment: PinnedPackages | InstalledPackages
         with _failing_as_tool():
-            self._require_host_compiler(cell)
+            if not cell.noarch and cell.backend is Backend.CUDA and cell.toolkit is not None:
+                # A compiler that nvcc would refuse is refused before anything is fetched.
+                search = Search(environ=self.ask.environ, digest=self.ask.store.digest)
+                this_machine.require_for_nvcc(search, cell.toolkit, target=cell.system if crosses else None)
             environment = self._isolated(cell, project) if self.ask.isolation else self._current(cell)
         return Spec(kernel=self.kernel.root, cell=cell, environment=environment, options=options)
 
@@ -96,9 +100,13 @@ class Planner:
             ToolError: a tool failed.
         """
         with _failing_as_tool():
-            known = self._remembered(spec)
-            if known is None:
-                return None
+            if isinstance(spec.environment, InstalledPackages):
+                known = _Known(framework=self._frameworks[spec.cell.framework])
+            else:
+                note = self.ask.store.note(_note(spec))
+                if note is None or note.get("builder") != identity():
+                    return None
+                known = codec.decode(_Known, note)
             return record_of(self._job(spec, known.framework, self._tools(spec.cell, known)))
 
     def job(self, spec: Spec) -> Job:
@@ -186,43 +194,8 @@ class Planner:
 
     def _isolated(self, cell: Cell, project: Project) -> PinnedPackages:
         """Return the environment of a cell."""
-        requirement, config = _requirement(cell, self.known), self.kernel.config
-        found, any_python = self._interpreter(cell, requirement, project)
-        self._makers[found.tag] = found.path
-        requirement, environ = replace(requirement, python=found.tag), self.ask.environ
-        wanted = environments.pinned_wheels(
-            self.known, requirement, config, cell, environ=environ, any_python=any_python
-        )
-        if toolchain.crosses(cell):
-            wanted = crossing.environment(self.known, wanted, requirement, cell)
-        if not any(wheel.name == NVCC for wheel in wanted.wheels):
-            self._require_toolkit(cell)
-        return self._packages(wanted)
-
-    def _require_host_compiler(self, cell: Cell) -> None:
-        """Refuse a compiler that nvcc would refuse, before anything is fetched."""
-        if cell.noarch or cell.backend is not Backend.CUDA or cell.toolkit is None:
-            return
-        search = Search(environ=self.ask.environ, digest=self.ask.store.digest)
-        target = cell.system if toolchain.crosses(cell) else None
-        this_machine.require_for_nvcc(search, cell.toolkit, target=target)
-
-    def _require_toolkit(self, cell: Cell) -> None:
-        """Refuse a cell whose toolkit this machine lacks, before gigabytes are fetched for it."""
-        if cell.backend is not Backend.CPU:
-            toolchain.of_cell(cell, environ=self.ask.environ, digest=lambda path: path.name)
-
-    def _search(self, tag: str, places: indexes.Finders) -> Path | None:
-        with self._lock:
-            if tag not in self._pythons:
-                self._pythons[tag] = interpreters.find(tag, finders=places, processes=self.processes)
-            return self._pythons[tag]
-
-    def _interpreter(
-        self, cell: Cell, requirement: pins.Requirement, project: Project
-    ) -> tuple[interpreters.Interpreter, bool]:
-        """Return the Python of an environment, and whether the framework may be pinned for another one."""
-        places, preferred = indexes.read(self.ask.environ), self.ask.python
+        requirement, places, preferred = self._requirement(cell), indexes.read(self.ask.environ), self.ask.python
+        any_python = False
         try:
             found = interpreters.interpreter_for(
                 self.known,
@@ -237,19 +210,31 @@ class Planner:
             at_hand = interpreters.at_hand(preferred)
             if at_hand is None or cell.python is not None or source_scan.needed_by(project):
                 raise
-            return at_hand, True
-        return found, False
+            found, any_python = at_hand, True
+        self._makers[found.tag] = found.path
+        requirement = replace(requirement, python=found.tag)
+        wanted = environments.pinned_wheels(
+            self.known, requirement, self.kernel.config, cell, environ=self.ask.environ, any_python=any_python
+        )
+        if toolchain.crosses(cell):
+            wanted = crossing.environment(self.known, wanted, requirement, cell)
+        if cell.backend is not Backend.CPU and not any(wheel.name == NVCC for wheel in wanted.wheels):
+            # A cell whose toolkit this machine lacks is refused before gigabytes are fetched for it.
+            toolchain.of_cell(cell, environ=self.ask.environ, digest=no_digest)
+        return self._packages(wanted)
+
+    def _requirement(self, cell: Cell) -> pins.Requirement:
+        """Return what the environment of a cell is for, before a Python is chosen; one without code is loaded here."""
+        return self.known.need(replace(cell, system=toolchain.system()) if cell.noarch else cell)
+
+    def _search(self, tag: str, places: indexes.Finders) -> Path | None:
+        with self._lock:
+            if tag not in self._pythons:
+                self._pythons[tag] = interpreters.find(tag, finders=places, processes=self.processes)
+            return self._pythons[tag]
 
     def _packages(self, wanted: pins.PinSet) -> PinnedPackages:
         return PinnedPackages(path=pinned.at(wanted, self.ask.store.root).path, pins=wanted)
-
-    def _remembered(self, spec: Spec) -> _Known | None:
-        if isinstance(spec.environment, InstalledPackages):
-            return _Known(framework=self._frameworks[spec.cell.framework])
-        note = self.ask.store.note(_note(spec))
-        if note is None or note.get("builder") != identity():
-            return None
-        return codec.decode(_Known, note)
 
     def _job(self, spec: Spec, framework: FrameworkIdentity, tools: Toolchain | None) -> Job:
         """Return the job of a spec, as far as its build key is made of it."""
@@ -283,7 +268,7 @@ class Planner:
         """Make what the load test has after the environment of the build, which stays as it is."""
         if isinstance(spec.environment, InstalledPackages):
             return None
-        requirement = replace(_requirement(spec.cell, self.known), python=spec.environment.pins.python)
+        requirement = replace(self._requirement(spec.cell), python=spec.environment.pins.python)
         found = self._load_test.packages(spec, spec.environment.pins, requirement)
         if found is None:
             return None
@@ -358,11 +343,6 @@ def _failing_as_tool() -> Iterator[None]:
         raise
     except BuilderError as error:
         raise ToolError(error.message, help=error.help) from error
-
-
-def _requirement(cell: Cell, known: pins.Pins) -> pins.Requirement:
-    """Return what the environment of a cell is for, before a Python is chosen; a wheel without code is loaded here."""
-    return known.need(replace(cell, system=toolchain.system()) if cell.noarch else cell)
 
 
 def _note(spec: Spec) -> str:

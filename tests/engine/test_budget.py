@@ -9,8 +9,8 @@ import pytest
 from builder import matrix
 from builder.config import Backend, Framework, Version
 from builder.engine.budget import Budget, GiB, Jobserver
-from builder.plan import limits
-from builder.plan.limits import Machine
+from builder.plan import ask
+from builder.plan.ask import Limits
 
 
 def cell(backend=Backend.CPU, *, stable=None):
@@ -27,24 +27,24 @@ def cell(backend=Backend.CPU, *, stable=None):
 
 
 def test_a_cell_gets_every_core_when_memory_allows():
-    with Budget(Machine(cores=8, memory=100 * GiB)).admit(cell()) as jobs:
+    with Budget(Limits(cores=8, memory=100 * GiB)).admit(cell()) as jobs:
         assert jobs == 8
 
 
 def test_memory_limits_how_many_compilers_a_cell_runs():
-    with Budget(Machine(cores=8, memory=6 * GiB)).admit(cell(Backend.CUDA)) as jobs:
+    with Budget(Limits(cores=8, memory=6 * GiB)).admit(cell(Backend.CUDA)) as jobs:
         assert jobs == 2
 
 
 def test_a_cell_that_is_too_large_runs_one_compiler_and_alone():
-    limited = Budget(Machine(cores=8, memory=GiB))
+    limited = Budget(Limits(cores=8, memory=GiB))
     with limited.admit(cell(Backend.CUDA)) as jobs:
         assert jobs == 1
         assert not _admitted(limited, cell(stable=Version("2.10")))
 
 
 def test_a_cell_waits_until_there_is_memory():
-    limited = Budget(Machine(cores=4, memory=6 * GiB))
+    limited = Budget(Limits(cores=4, memory=6 * GiB))
     with limited.admit(cell(Backend.CUDA)):
         assert not _admitted(limited, cell(Backend.CUDA))
     assert _admitted(limited, cell(Backend.CUDA))
@@ -63,7 +63,7 @@ def _admitted(limited, wanted):
 
 
 def test_what_a_cell_took_is_given_back_when_it_fails():
-    limited = Budget(Machine(cores=4, memory=3 * GiB))
+    limited = Budget(Limits(cores=4, memory=3 * GiB))
     with pytest.raises(RuntimeError), limited.admit(cell(Backend.CUDA)):
         raise RuntimeError
     assert _admitted(limited, cell(Backend.CUDA))
@@ -75,7 +75,7 @@ def test_acgroup_limits_the_memory(tmp_path):
     (tmp_path / "group/inner/memory.max").write_text("max\n")
     member = tmp_path / "cgroup"
     member.write_text("0::/group/inner\n")
-    assert list(limits.cgroup_limits(tmp_path, member)) == [1000]
+    assert list(ask.cgroup_limits(tmp_path, member)) == [1000]
 
 
 def test_a_cgroup_of_version_1_limits_the_memory(tmp_path):
@@ -84,20 +84,20 @@ def test_a_cgroup_of_version_1_limits_the_memory(tmp_path):
     (tmp_path / "memory/group/memory.limit_in_bytes").write_text("2000\n")
     member = tmp_path / "cgroup"
     member.write_text("8:pids:/\n4:cpu,memory:/group\n0::/\n")
-    assert list(limits.cgroup_limits(tmp_path, member)) == [2000, 5000]
+    assert list(ask.cgroup_limits(tmp_path, member)) == [2000, 5000]
 
 
 def test_what_an_earlier_build_took_is_what_the_next_is_admitted_by():
-    with Budget(Machine(cores=8, memory=4 * GiB)).admit(cell(Backend.CUDA), learned=GiB // 2) as jobs:
+    with Budget(Limits(cores=8, memory=4 * GiB)).admit(cell(Backend.CUDA), learned=GiB // 2) as jobs:
         assert jobs == 8
 
 
 def test_a_machine_without_cgroups_has_no_limit(tmp_path):
-    assert list(limits.cgroup_limits(tmp_path, tmp_path / "absent")) == []
+    assert list(ask.cgroup_limits(tmp_path, tmp_path / "absent")) == []
 
 
 def test_this_machine_has_cores_and_memory():
-    found = limits.of_machine()
+    found = ask.of_machine()
     assert found.cores >= 1
     assert found.memory > 0
 
@@ -196,14 +196,14 @@ def test_tokens_of_compilers_that_were_killed_come_back(server):
 
 
 def test_cells_that_share_the_cores_take_the_memory_of_the_largest_compilers_alone():
-    limited = Budget(Machine(cores=4, memory=12 * GiB))
+    limited = Budget(Limits(cores=4, memory=12 * GiB))
     with limited.admit(cell(Backend.CUDA)) as jobs, limited.admit(cell()) as other:
         assert (jobs, other) == (4, 4)
         assert _admitted(limited, cell(Backend.CUDA))
 
 
 def test_what_runs_alone_has_nothing_beside_it():
-    limited = Budget(Machine(cores=4, memory=100 * GiB))
+    limited = Budget(Limits(cores=4, memory=100 * GiB))
     with limited.admit(cell(), alone=True) as jobs:
         assert jobs == 1
         assert not _admitted(limited, cell())

@@ -43,7 +43,7 @@ def environ(tmp_path):
 
 
 def ways(environ):
-    found = {support.row.variant: support for support in buildable.row_support(ROWS, environ)}
+    found = {support.variant: support for support in buildable.row_support(ROWS, environ)}
     return {name: support for name, support in found.items() if support.missing is None}, found
 
 
