@@ -10,7 +10,7 @@ from builder.environment import locked_kernels
 from builder.errors import BuilderError
 from builder.kernel import Kernel
 from builder.loadtest.packages import KernelFolder, depended
-from builder.matrix import coverage, quick
+from builder.matrix import architectures, coverage
 from builder.plan import choosing, dry_run
 from builder.plan.ask import Ask, KernelBuild
 from builder.toolchain import this_machine
@@ -64,7 +64,7 @@ class TestRequest:
         What the store has is used as it is. A machine without a GPU, or with one that the kernel has no code for, says
         nothing about what to build.
         """
-        if {(cell.backend in quick.BACKENDS, cell.noarch) for cell in build.cells} != {(True, False)}:
+        if {(cell.backend in architectures.BACKENDS, cell.noarch) for cell in build.cells} != {(True, False)}:
             return ()
         if len({cell.backend for cell in build.cells}) > 1:
             return ()

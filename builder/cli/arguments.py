@@ -17,7 +17,7 @@ from builder.compile_cache import Access, CacheOptions
 from builder.config.values import Backend, LoadTestRule, ToolchainChoice
 from builder.errors import BuilderError
 from builder.make.part import Part
-from builder.matrix import quick
+from builder.matrix import architectures
 from builder.wording import listed, nearest, quoted
 
 kernel_argument = click.argument(
@@ -172,10 +172,10 @@ class Archs(click.ParamType[Any]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the GPUs that `value` names."""
-        if not isinstance(value, str) or value in (ALL, quick.NATIVE):
+        if not isinstance(value, str) or value in (ALL, architectures.NATIVE):
             return value
         try:
-            return quick.parse(value)
+            return architectures.parse(value)
         except BuilderError as error:
             self.fail(f"{error.message}: {error.help}", param, ctx)
 
@@ -186,7 +186,7 @@ class Archs(click.ParamType[Any]):
         incomplete: str,
     ) -> list[CompletionItem]:
         """Return the words that are not architectures."""
-        return [CompletionItem(word) for word in (ALL, quick.NATIVE) if word.startswith(incomplete)]
+        return [CompletionItem(word) for word in (ALL, architectures.NATIVE) if word.startswith(incomplete)]
 
 
 allow_quick_option = click.option("--allow-quick", is_flag=True, help="Also accept wheels of quick builds (--archs).")

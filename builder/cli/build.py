@@ -37,7 +37,7 @@ from builder.config import Backend, LoadTestRule, ToolchainChoice
 from builder.config.values import Version
 from builder.make.part import Part
 from builder.make.reproducible import Rules
-from builder.matrix.quick import TargetGpus
+from builder.matrix.architectures import TargetGpus
 from builder.matrix.selection import Scope
 from builder.plan import choosing, kernels, size_estimate
 from builder.plan import dry_run as dry_runs

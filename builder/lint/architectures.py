@@ -9,7 +9,6 @@ from builder.config.text import KeyPath
 from builder.errors import Problem
 from builder.kernel import Kernel
 from builder.matrix import architectures, coverage, rows, select
-from builder.matrix.rules import minor
 from builder.wording import listed, nearest
 
 
@@ -54,7 +53,7 @@ def _cuda(kernel: Kernel, path: KeyPath, capabilities: tuple[str, ...], toolkits
 
 def _unselected(kernel: Kernel, path: KeyPath, capability: str, toolkits: list[Version]) -> Problem:
     """Return the finding for a capability that other toolkits have."""
-    every = (minor(row.toolkit) for row in rows() if row.backend is Backend.CUDA and row.toolkit is not None)
+    every = (row.release for row in rows() if row.backend is Backend.CUDA and row.release is not None)
     able = architectures.toolkits_with(capability, every)
     which = f"CUDA {', '.join(map(str, able))} would" if able else "no row of the build matrix would"
     return kernel.source.problem(
@@ -90,7 +89,7 @@ def _left_with_none(kernel: Kernel, path: KeyPath, component: CudaComponent) -> 
 
 def _toolkits(kernel: Kernel, minver: Version | None) -> list[Version]:
     cells = select(kernel.config, rows(), unbundled=True)
-    versions = {minor(cell.toolkit) for cell in cells if cell.backend is Backend.CUDA and cell.toolkit is not None}
+    versions = {cell.release for cell in cells if cell.backend is Backend.CUDA and cell.release is not None}
     return sorted(version for version in versions if minver is None or minver <= version)
 
 

@@ -37,7 +37,7 @@ def _conditions(kernel: Kernel) -> Iterator[Problem]:
     config = kernel.config
     for extension, table in config.extension.items():
         whys = [
-            unmet_of_extension(config, extension, row.backend, row.place)
+            unmet_of_extension(config, extension, row.backend, row)
             for row in rows()
             if extension in config.extensions(row.backend)
         ]
@@ -50,7 +50,7 @@ def _conditions(kernel: Kernel) -> Iterator[Problem]:
                 help=f"for one row, {why.message}",
             )
     for name, part in kernel.config.kernel.items():
-        reasons = [unmet(part, row.place) for row in rows() if row.backend is part.backend]
+        reasons = [unmet(part, row) for row in rows() if row.backend is part.backend]
         if part.when is not None and reasons and (reason := reasons[-1]) is not None and None not in reasons:
             yield kernel.source.problem(
                 "B131",

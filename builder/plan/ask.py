@@ -15,7 +15,7 @@ from builder.kernel import Kernel
 from builder.make.part import Part
 from builder.make.reproducible import Rules
 from builder.matrix import Cell
-from builder.matrix.quick import TargetGpus
+from builder.matrix.architectures import TargetGpus
 from builder.matrix.selection import Scope
 from builder.store import Store
 from builder.wheel.options import BuildOptions, epoch_of

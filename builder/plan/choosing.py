@@ -8,8 +8,8 @@ from builder import render, toolchain
 from builder.config import Backend, ToolchainChoice
 from builder.errors import BuilderError, ConfigError, NothingToDoError
 from builder.kernel import Kernel
-from builder.matrix import Cell, coverage, is_noarch, quick, require_backends
-from builder.matrix.quick import TargetGpus
+from builder.matrix import Cell, architectures, coverage, is_noarch, require_backends
+from builder.matrix.architectures import TargetGpus
 from builder.matrix.selection import Scope, by_variant, to_build
 from builder.plan.ask import Ask, KernelBuild
 from builder.plan.kernels import Chosen, Refusal, in_scope, joined, of_each
@@ -63,13 +63,13 @@ def build_of(kernel: Kernel, ask: Ask) -> KernelBuild:
         NothingToDoError: there is no cell; the reasons are given.
     """
     archs, scope = ask.archs, ask.scope
-    if archs is None or archs == quick.ALL:
+    if archs is None or archs == architectures.ALL:
         return KernelBuild(kernel=kernel, cells=cells(kernel, scope, variants=ask.variants), ask=ask)
     if ask.variants:
         found = cells(kernel, scope, variants=ask.variants)
         target = _target(kernel, archs, [cell.backend for cell in found], ask.environ)
         for cell in found:
-            quick.require(target.archs, cell.backend, noarch=cell.noarch)
+            architectures.require(target.archs, cell.backend, noarch=cell.noarch)
     else:
         require_backends(kernel.config, scope.backends)
         target = _target(kernel, archs, scope.backends or kernel.config.general.backends, ask.environ)
@@ -91,7 +91,8 @@ def cells(kernel: Kernel, scope: Scope, *, variants: Sequence[str] = ()) -> tupl
 def _target(
     kernel: Kernel, archs: TargetGpus | str, backends: Sequence[Backend], environ: Mapping[str, str]
 ) -> TargetGpus:
-    able = [backend for backend in quick.BACKENDS if backend in backends and not is_noarch(kernel.config, backend)]
+    named = (backend for backend in architectures.BACKENDS if backend in backends)
+    able = [backend for backend in named if not is_noarch(kernel.config, backend)]
     titles = " and ".join(backend.facts.title for backend in able or dict.fromkeys(backends))
     if not able:
         raise NoPartError(

@@ -43,12 +43,12 @@ def test_a_component_is_left_out_where_its_condition_does_not_hold():
 )
 def test_the_first_entry_that_does_not_hold_is_the_reason(when, message):
     part = config(("one", f'cuda-capabilities = ["8.0", "9.0+PTX"]\nwhen = {{ {when} }}')).kernel["one"]
-    why = rules.unmet(part, Place(toolkit=Version("12.8"), torch=Version("2.12"), system="x86_64-linux"))
+    why = rules.unmet(part, Place(toolkit="12.8", torch=Version("2.12"), system="x86_64-linux"))
     assert (None if why is None else why.message) == message
 
 
 def test_an_architecture_is_that_of_the_machine_code_of_a_pair():
-    place = Place(toolkit=Version("13.0"), torch=Version("2.13"), system="x86_64-linux")
+    place = Place(toolkit="13.0", torch=Version("2.13"), system="x86_64-linux")
     for arch, holds in (("8.6", True), ("8.0", False), ("10.0f", True), ("10.0", False)):
         lines = f'cuda-capabilities = ["8.0:8.6", "10.0f:10.0"]\nwhen = {{ arch = "{arch}" }}'
         assert (rules.unmet(config(("one", lines)).kernel["one"], place) is None) is holds
@@ -56,7 +56,7 @@ def test_an_architecture_is_that_of_the_machine_code_of_a_pair():
 
 def test_an_architecture_holds_in_a_quick_build_for_it_alone():
     part = config(("one", 'when = { arch = "9.0" }')).kernel["one"]
-    place = Place(toolkit=Version("13.0"), torch=Version("2.12"), system="x86_64-linux")
+    place = Place(toolkit="13.0", torch=Version("2.12"), system="x86_64-linux")
     assert rules.unmet(part, place) is None
     assert rules.unmet(part, place, ("9.0",)) is None
     assert rules.unmet(part, place, ("8.0",)) is not None
