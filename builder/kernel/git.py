@@ -1,5 +1,6 @@
 """Ask git about a folder that may be hostile; only this module and `git_fetch` start git, and git starts nothing."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -32,14 +33,9 @@ _MOST_BYTES = 1 << 30
 class Answer:
     """The answer of git."""
 
-    returncode: int
+    ok: bool
+    """Whether git did what it was asked."""
     output: str
-    error: str
-
-    @property
-    def ok(self) -> bool:
-        """Whether git did what it was asked."""
-        return self.returncode == 0
 
     @property
     def line(self) -> str | None:
@@ -85,11 +81,7 @@ class Checkout:
             ToolError: git is not installed, cannot be started or does not answer.
         """
         done = _run(self.root, (*_ALWAYS, *arguments), env=_environment(self.root))
-        return Answer(
-            returncode=done.returncode,
-            output=os.fsdecode(done.content),
-            error=done.stderr,
-        )
+        return Answer(ok=done.returncode == 0, output=os.fsdecode(done.content))
 
     def commit(self, revision: str) -> str | None:
         """Return the commit that a revision names."""
@@ -106,27 +98,18 @@ class Checkout:
 
     def changed(self) -> bool:
         """Whether files of the folder that git knows were changed since HEAD; what cannot be told counts as changed."""
-        drivers = self._without_filters()
-        if drivers is None:
-            return True
-        where = self.inside or "."
-        # Work trees of submodules have settings of their own: only which commit they are at is looked at.
-        options = ("--porcelain", "--untracked-files=no", "--ignore-submodules=dirty")
-        answer = self.ask(*drivers, "status", *options, "--", where)
-        return not answer.ok or answer.output != ""
-
-    def _without_filters(self) -> tuple[str, ...] | None:
-        """Return the settings that turn off each filter of the repository and the user; None where one cannot be."""
         names = self.ask("config", "--null", "--name-only", "--get-regexp", r"^filter\.").output.split("\0")
         settings: list[str] = []
         for name in sorted(set(filter(None, names))):
             match = _FILTER.fullmatch(name)
-            if match is None:
-                return None
-            driver = match["name"]
+            if match is None:  # it cannot be turned off
+                return True
             for key in ("clean", "smudge", "process", "required"):
-                settings += ("-c", f"filter.{driver}.{key}={'false' if key == 'required' else ''}")
-        return tuple(settings)
+                settings += ("-c", f"filter.{match['name']}.{key}={'false' if key == 'required' else ''}")
+        # Work trees of submodules have settings of their own: only which commit they are at is looked at.
+        options = ("--porcelain", "--untracked-files=no", "--ignore-submodules=dirty")
+        answer = self.ask(*settings, "status", *options, "--", self.inside or ".")
+        return not answer.ok or answer.output != ""
 
     def regular_files(self, commit: str) -> Mapping[str, str] | None:
         """Return the object of each regular file that the folder had in a commit, by path; None where it was not."""
@@ -159,7 +142,12 @@ class Checkout:
             _run(self.root, argv, env=_environment(self.root), stdin=asked, stdout=content)
             content.seek(0)
             for file in files:
-                _write(target / file.path, _next_object(content, file))
+                found, path = _next_object(content, file), target / file.path
+                # No work tree can have it where there are a file and a folder of one name.
+                with contextlib.suppress(FileExistsError, NotADirectoryError, IsADirectoryError, ValueError):
+                    if found is not None:
+                        path.parent.mkdir(parents=True, exist_ok=True)
+                        path.write_bytes(found)
         return True
 
 
@@ -192,16 +180,6 @@ def _next_object(content: BinaryIO, file: _File) -> bytes | None:
     found = content.read(int(header[-1]))
     content.read(1)
     return found if header[0].decode() == file.object else None
-
-
-def _write(path: Path, content: bytes | None) -> None:
-    if content is None:
-        return
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    except (FileExistsError, NotADirectoryError, IsADirectoryError, ValueError):
-        return  # no work tree can have it either: a file and a folder of one name
 
 
 def make_copy(folder: Path, *arguments: str) -> None:

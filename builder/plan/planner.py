@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from builder import codec, pins, render, toolchain
-from builder.config import Backend, Framework, LoadTestRule
+from builder.config import Backend, Config, Framework, LoadTestRule, libraries
 from builder.environment import indexes, interpreters, pinned
 from builder.environment.fetch import Reach
 from builder.errors import BuilderError, ConfigError, NotHereError, ToolError
@@ -17,8 +17,8 @@ from builder.make.framework import FrameworkIdentity, identity_of
 from builder.make.job import Job, with_load_test
 from builder.make.record import BuildRecord, identity, record_of
 from builder.make.spec import InstalledPackages, PinnedPackages, Spec
-from builder.matrix import Cell, coverage
-from builder.plan import crossing, environments
+from builder.matrix import Cell, coverage, linked_libraries
+from builder.plan import crossing, installed
 from builder.plan.ask import Ask
 from builder.plan.crossing import NVCC
 from builder.plan.load_test_needs import LoadTestNeeds
@@ -189,7 +189,7 @@ class Planner:
             if not self._installed:
                 self._installed.append(this_machine.installed_frameworks(self.ask.python))
             has = self._installed[0]
-        environment, self._frameworks[cell.framework] = environments.current(cell, has)
+        environment, self._frameworks[cell.framework] = installed.framework_of(cell, has)
         return environment
 
     def _isolated(self, cell: Cell, project: Project) -> PinnedPackages:
@@ -213,7 +213,7 @@ class Planner:
             found, any_python = at_hand, True
         self._makers[found.tag] = found.path
         requirement = replace(requirement, python=found.tag)
-        wanted = environments.pinned_wheels(
+        wanted = pinned_wheels(
             self.known, requirement, self.kernel.config, cell, environ=self.ask.environ, any_python=any_python
         )
         if toolchain.crosses(cell):
@@ -332,6 +332,29 @@ class Planner:
 
     def _toolchain(self, cell: Cell, root: Path | None) -> Toolchain | None:
         return toolchain.of_cell(cell, environ=self.ask.environ, root=root, digest=self.ask.store.digest)
+
+
+def pinned_wheels(
+    known: pins.Pins,
+    requirement: pins.Requirement,
+    config: Config,
+    cell: Cell,
+    *,
+    environ: Mapping[str, str],
+    any_python: bool = False,
+) -> pins.PinSet:
+    """Return the wheels that a cell is built with, sorted by name, as `environmentOf` of `cells.nix` does.
+
+    With `any_python`, for a kernel that needs nothing of Python, those of others serve where one is not pinned.
+
+    Raises:
+        MissingPinsError: some part is not pinned for this Python and system.
+    """
+    base = (known.environment_of_any_python if any_python else known.environment)(requirement)
+    headers = header_folders.wheels(config, cell.backend, environ=environ)
+    linked = known.additional(libraries.parts(linked_libraries(config, cell)), requirement, base=base)
+    wheels = sorted((*base.wheels, *headers, *linked.wheels), key=lambda wheel: wheel.name)
+    return replace(base, wheels=tuple(wheels))
 
 
 @contextlib.contextmanager
