@@ -1,7 +1,9 @@
+import contextlib
 import os
 import re
 import stat
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,42 +14,40 @@ from builder.engine.budget import Budget, GiB, Jobserver
 from builder.plan import ask
 from builder.plan.ask import Limits
 
-
-def cell(backend=Backend.CPU, *, stable=None):
-    return matrix.Cell(
-        variant=f"v-{backend}",
-        framework=Framework.TORCH,
-        backend=backend,
-        system="x86_64-linux",
-        torch=Version("2.13"),
-        toolkit=None,
-        compute="cpu",
-        stable_abi=stable,
-    )
+CPU = matrix.Cell(
+    variant="v-cpu",
+    framework=Framework.TORCH,
+    backend=Backend.CPU,
+    system="x86_64-linux",
+    torch=Version("2.13"),
+    toolkit=None,
+    compute="cpu",
+)
+CUDA = replace(CPU, variant="v-cuda", backend=Backend.CUDA)
 
 
 def test_a_cell_gets_every_core_when_memory_allows():
-    with Budget(Limits(cores=8, memory=100 * GiB)).admit(cell()) as jobs:
+    with Budget(Limits(cores=8, memory=100 * GiB)).admit(CPU) as jobs:
         assert jobs == 8
 
 
 def test_memory_limits_how_many_compilers_a_cell_runs():
-    with Budget(Limits(cores=8, memory=6 * GiB)).admit(cell(Backend.CUDA)) as jobs:
+    with Budget(Limits(cores=8, memory=6 * GiB)).admit(CUDA) as jobs:
         assert jobs == 2
 
 
 def test_a_cell_that_is_too_large_runs_one_compiler_and_alone():
     limited = Budget(Limits(cores=8, memory=GiB))
-    with limited.admit(cell(Backend.CUDA)) as jobs:
+    with limited.admit(CUDA) as jobs:
         assert jobs == 1
-        assert not _admitted(limited, cell(stable=Version("2.10")))
+        assert not _admitted(limited, replace(CPU, stable_abi=Version("2.10")))
 
 
 def test_a_cell_waits_until_there_is_memory():
     limited = Budget(Limits(cores=4, memory=6 * GiB))
-    with limited.admit(cell(Backend.CUDA)):
-        assert not _admitted(limited, cell(Backend.CUDA))
-    assert _admitted(limited, cell(Backend.CUDA))
+    with limited.admit(CUDA):
+        assert not _admitted(limited, CUDA)
+    assert _admitted(limited, CUDA)
 
 
 def _admitted(limited, wanted):
@@ -64,9 +64,9 @@ def _admitted(limited, wanted):
 
 def test_what_a_cell_took_is_given_back_when_it_fails():
     limited = Budget(Limits(cores=4, memory=3 * GiB))
-    with pytest.raises(RuntimeError), limited.admit(cell(Backend.CUDA)):
+    with pytest.raises(RuntimeError), limited.admit(CUDA):
         raise RuntimeError
-    assert _admitted(limited, cell(Backend.CUDA))
+    assert _admitted(limited, CUDA)
 
 
 def test_acgroup_limits_the_memory(tmp_path):
@@ -88,7 +88,7 @@ def test_a_cgroup_of_version_1_limits_the_memory(tmp_path):
 
 
 def test_what_an_earlier_build_took_is_what_the_next_is_admitted_by():
-    with Budget(Limits(cores=8, memory=4 * GiB)).admit(cell(Backend.CUDA), learned=GiB // 2) as jobs:
+    with Budget(Limits(cores=8, memory=4 * GiB)).admit(CUDA, learned=GiB // 2) as jobs:
         assert jobs == 8
 
 
@@ -146,32 +146,18 @@ def test_a_store_with_a_space_in_its_path_has_a_jobserver_that_tools_can_open(tm
 
 
 def test_a_cell_waits_for_a_token_until_it_is_told_to_give_up(server):
-    asked = []
-
-    def give_up():
-        asked.append(True)
-        return len(asked) > 2
-
-    with server.hold(4), server.hold(1, give_up=give_up) as had:
+    answers = iter([False, False, True])
+    with server.hold(4), server.hold(1, give_up=lambda: next(answers)) as had:
         assert not had
     assert left(server) == 4
 
 
 def test_a_cell_gets_the_token_of_one_that_ended(server):
-    inside, end = threading.Event(), threading.Event()
-
-    def build():
-        with server.hold(4):
-            inside.set()
-            end.wait(10)
-
-    thread = threading.Thread(target=build)
-    thread.start()
-    assert inside.wait(10)
-    threading.Timer(0.05, end.set).start()
-    with server.hold(2) as had:
-        assert had
-    thread.join(10)
+    with contextlib.ExitStack() as other:
+        other.enter_context(server.hold(4))
+        threading.Timer(0.05, other.close).start()
+        with server.hold(2) as had:
+            assert had
     assert left(server) == 4
 
 
@@ -197,13 +183,13 @@ def test_tokens_of_compilers_that_were_killed_come_back(server):
 
 def test_cells_that_share_the_cores_take_the_memory_of_the_largest_compilers_alone():
     limited = Budget(Limits(cores=4, memory=12 * GiB))
-    with limited.admit(cell(Backend.CUDA)) as jobs, limited.admit(cell()) as other:
+    with limited.admit(CUDA) as jobs, limited.admit(CPU) as other:
         assert (jobs, other) == (4, 4)
-        assert _admitted(limited, cell(Backend.CUDA))
+        assert _admitted(limited, CUDA)
 
 
 def test_what_runs_alone_has_nothing_beside_it():
     limited = Budget(Limits(cores=4, memory=100 * GiB))
-    with limited.admit(cell(), alone=True) as jobs:
+    with limited.admit(CPU, alone=True) as jobs:
         assert jobs == 1
-        assert not _admitted(limited, cell())
+        assert not _admitted(limited, CPU)

@@ -2,11 +2,11 @@
 
 import pytest
 
-from builder.config import Backend, Version, parse
-from builder.config.text import Source
+from builder.config import Backend, Version
 from builder.errors import BuilderError, NotHereError
 from builder.matrix import architectures, coverage
 from tests.given.cells import cell_of
+from tests.given.kernels import of_text
 
 NEWEST = Version("13.0")
 
@@ -98,7 +98,7 @@ def config(cuda=""):
         '[kernel.open]\nbackend = "cuda"\ndepends = []\nsrc = ["a.cu"]\n'
         f'[kernel.named]\nbackend = "cuda"\ndepends = []\nsrc = ["a.cu"]\n{cuda}\n'
     )
-    return parse(Source(name="build.toml", text=text))
+    return of_text(text).config
 
 
 def test_a_cell_with_a_component_that_no_gpu_runs_is_refused_with_what_a_full_build_has():
