@@ -15,11 +15,12 @@ TIME = {"type": "integer", "minimum": 0}
 TEXTS = {"type": "object", "additionalProperties": {"type": "string", "minLength": 1}}
 
 
-def entry(ph, required, **properties):
-    known = {"ph": {"const": ph}, "name": {"type": "string", "minLength": 1}, **PLACE, **properties}
-    return {"properties": known, "required": ["ph", "name", "pid", *required], "additionalProperties": False}
-
-
+COUNTS = {"type": "object", "minProperties": 1, "additionalProperties": {"type": "number"}}
+ENTRIES = (
+    ("X", ["tid", "ts", "dur"], {"ts": TIME, "dur": TIME, "cat": {"type": "string"}, "args": TEXTS}),
+    ("M", ["args"], {"args": {**TEXTS, "required": ["name"]}}),
+    ("C", ["ts", "args"], {"ts": TIME, "args": COUNTS}),
+)
 SCHEMA = {
     "type": "object",
     "required": ["traceEvents"],
@@ -30,14 +31,17 @@ SCHEMA = {
             "items": {
                 "type": "object",
                 "oneOf": [
-                    entry("X", ["tid", "ts", "dur"], ts=TIME, dur=TIME, cat={"type": "string"}, args=TEXTS),
-                    entry("M", ["args"], args={**TEXTS, "required": ["name"]}),
-                    entry(
-                        "C",
-                        ["ts", "args"],
-                        ts=TIME,
-                        args={"type": "object", "minProperties": 1, "additionalProperties": {"type": "number"}},
-                    ),
+                    {
+                        "properties": {
+                            "ph": {"const": ph},
+                            "name": {"type": "string", "minLength": 1},
+                            **PLACE,
+                            **properties,
+                        },
+                        "required": ["ph", "name", "pid", *required],
+                        "additionalProperties": False,
+                    }
+                    for ph, required, properties in ENTRIES
                 ],
             },
         },
