@@ -72,6 +72,20 @@ class _CellDerivation:
     compilers: Path | None = None
     """The place of the pinned compilers in Nix's store; None for those of the package set."""
 
+    @classmethod
+    def of(cls, cell: Cell, found: Mapping[str, Any]) -> "_CellDerivation":
+        """Return what `engine.nix` says of a cell."""
+        if "missing" in found:
+            return cls(cell=cell, missing=found["missing"])
+        return cls(
+            cell=cell,
+            drv=found["drv"],
+            out=Path(found["out"]),
+            wheels=tuple(found["wheels"]),
+            kernels=tuple(found["kernels"]),
+            compilers=None if found["compilers"] is None else Path(found["compilers"]),
+        )
+
 
 @dataclass(slots=True, kw_only=True)
 class _Run:
@@ -163,8 +177,8 @@ class _Run:
         self.locked = locked
         if not cells:
             return ()
-        found: dict[str, Any] = self.nix.evaluate("plan", self._request(cells))
-        return tuple(_planned(cell, found[cell.variant]) for cell in cells)
+        answer: dict[str, Any] = self.nix.evaluate("plan", self._request(cells))
+        return tuple(_CellDerivation.of(cell, answer[cell.variant]) for cell in cells)
 
     def _add_files(self, plans: Sequence[_CellDerivation]) -> None:
         """Put pinned wheels from find-links folders into Nix's store; a file with another hash is skipped."""
@@ -240,22 +254,20 @@ class _Run:
             self.listen(Event(variant=cell.variant, kind="line", text=line.text))
 
     def _outcome(self, plan: _CellDerivation, log: NixLog) -> CellOutcome:
-        outcome = self._judge(plan, log)
-        path = self._log(plan.cell)
-        seconds = self.ends.get(plan.drv, time.monotonic()) - self.began
-        return replace(outcome, seconds=seconds, log=path if path.is_file() else None)
-
-    def _judge(self, plan: _CellDerivation, log: NixLog) -> CellOutcome:
         if plan.missing is not None:
             error = NixError(f"{plan.cell.variant}: {plan.missing}")
             status: Status = "skipped" if self.build.ask.only_possible else "failed"
-            return CellOutcome(cell=plan.cell, status=status, reason=plan.missing, error=error)
-        try:
-            if not (plan.out / RECORD).is_file():
-                raise self._failure(plan, log)
-            return self._deliver(plan, "built" if plan.drv in log.built else "hit")
-        except BuilderError as error:
-            return CellOutcome(cell=plan.cell, status="failed", reason=error.message, error=error)
+            outcome = CellOutcome(cell=plan.cell, status=status, reason=plan.missing, error=error)
+        else:
+            try:
+                if not (plan.out / RECORD).is_file():
+                    raise self._failure(plan, log)
+                outcome = self._deliver(plan, "built" if plan.drv in log.built else "hit")
+            except BuilderError as failure:
+                outcome = CellOutcome(cell=plan.cell, status="failed", reason=failure.message, error=failure)
+        path = self._log(plan.cell)
+        seconds = self.ends.get(plan.drv, time.monotonic()) - self.began
+        return replace(outcome, seconds=seconds, log=path if path.is_file() else None)
 
     def _failure(self, plan: _CellDerivation, log: NixLog) -> BuilderError:
         """Return the message of the tool that failed, in the cell's build or in one that it depends on."""
@@ -332,16 +344,6 @@ def _refusal(action: Callable[[], object]) -> BuilderError | None:
     except BuilderError as error:
         return error
     return None
-
-
-def _planned(cell: Cell, found: Mapping[str, Any]) -> _CellDerivation:
-    if "missing" in found:
-        return _CellDerivation(cell=cell, missing=found["missing"])
-    wheels, kernels = tuple(found["wheels"]), tuple(found["kernels"])
-    compilers = None if found["compilers"] is None else Path(found["compilers"])
-    return _CellDerivation(
-        cell=cell, drv=found["drv"], out=Path(found["out"]), wheels=wheels, kernels=kernels, compilers=compilers
-    )
 
 
 def _error_in(lines: Sequence[str]) -> str | None:
