@@ -162,7 +162,7 @@ class Worker:
     def _serves(self, found: StoredWheel | Damaged | None) -> TypeGuard[StoredWheel]:
         """Whether the store has an entry that passed the load test which is asked for."""
         return isinstance(found, StoredWheel) and BuildReport.from_json(found.report).load_test.answers(
-            self.planner.rule
+            self.ask.load_test_of(self.build.kernel)
         )
 
     def _deliver_hit(self, cell: Cell, record: BuildRecord, found: StoredWheel) -> CellOutcome:
@@ -202,7 +202,7 @@ class Worker:
             )
         if processes.cancelled:
             raise _stopped(job.cell, self.ask)
-        tested.require(self.planner.rule)
+        tested.require(self.ask.load_test_of(self.build.kernel))
         report = replace(BuildReport.from_json(entry.report), load_test=tested).to_json()
         if not self.shared.writable:
             return replace(entry, report=report)

@@ -85,16 +85,14 @@ def cuda(requested: tuple[str, ...] | None, toolkit: Version, only: tuple[str, .
 
 def _full(requested: tuple[str, ...], generation: Generation) -> Architectures:
     """Return what a generation compiles of a request; a GPU that it calls by another name is asked for by that one."""
-    names = {name: _renamed(name, generation) for name in requested}
+    names = {}
+    for name in requested:
+        halves = code_of(name)
+        virtual, real = (generation.renamed.get(plain(half), plain(half)) + half[len(plain(half)) :] for half in halves)
+        names[name] = CudaCode(virtual=virtual, real=real).name + _PTX * name.endswith(_PTX)
     found = intersect(tuple(names.values()), generation.capabilities, generation.targets)
     lost = (name for name, here in names.items() if here in found.lost)
     return Architectures(compiled=found.compiled, lost=_sorted(lost))
-
-
-def _renamed(name: str, generation: Generation) -> str:
-    code = code_of(name)
-    virtual, real = (generation.renamed.get(plain(half), plain(half)) + half[len(plain(half)) :] for half in code)
-    return CudaCode(virtual=virtual, real=real).name + _PTX * name.endswith(_PTX)
 
 
 def toolkits_with(capability: str, among: Iterable[Version]) -> tuple[Version, ...]:

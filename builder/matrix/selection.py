@@ -130,10 +130,12 @@ def require_cells(selection: Selection) -> None:
         return
     general = selection.kernel.config.general
     wanted = [decision for decision in selection.decisions if decision.row.backend in general.backends]
-    reasons = [f"  {decision.row}: {decision.message}{_at(selection, decision)}" for decision in wanted]
-    reasons += [f"  {_rowless(backend)}" for backend in selection.rowless]
-    first = f"no cell of '{general.name}' is selected: there is nothing to build"
-    raise NothingToDoError("\n".join([first, *reasons]), help=_remedy(selection, wanted))
+    lines = [f"no cell of '{general.name}' is selected: there is nothing to build"]
+    for decision in wanted:
+        where = selection.where(decision)
+        lines.append(f"  {decision.row}: {decision.message}{where and f', {where}'}")
+    lines += [f"  {_rowless(backend)}" for backend in selection.rowless]
+    raise NothingToDoError("\n".join(lines), help=_remedy(selection, wanted))
 
 
 def to_build(kernel: Kernel, scope: Scope, *, variants: Sequence[str] = (), here: str) -> tuple[Cell, ...]:
@@ -143,15 +145,17 @@ def to_build(kernel: Kernel, scope: Scope, *, variants: Sequence[str] = (), here
         BuilderError: the scope names a backend that the kernel does not have.
         NothingToDoError: there is no cell; the reasons are given.
     """
+    selection = ask(kernel, replace(scope, sets=SETS, unbundled=True) if variants else scope)
+    require_cells(selection)
     if variants:
-        cells = _named(kernel, scope, variants, here=here)
-    else:
-        selection = ask(kernel, scope)
-        require_cells(selection)
-        cells = selection.cells
+        known = by_variant(kernel, scope, here=here)
+        unknown = [variant for variant in variants if variant not in known]
+        if unknown:
+            raise NothingToDoError(f"{listed(unknown)}: no such cell of this kernel", help=_meant(unknown, known))
+        return tuple(known[variant] for variant in dict.fromkeys(variants))
     # One noarch wheel serves every system: it is built once.
-    by_name = _by_name(cells, here=here)
-    return tuple(cell for cell in cells if not cell.noarch or by_name[cell.variant] == cell)
+    by_name = _by_name(selection.cells, here=here)
+    return tuple(cell for cell in selection.cells if not cell.noarch or by_name[cell.variant] == cell)
 
 
 def by_variant(kernel: Kernel, scope: Scope, *, here: str) -> Mapping[str, Cell]:
@@ -162,15 +166,6 @@ def by_variant(kernel: Kernel, scope: Scope, *, here: str) -> Mapping[str, Cell]
     by_name = _by_name([cell for cells in found for cell in cells], here=here)
     own = {cell.variant for cell in found[-1]}
     return dict(sorted(by_name.items(), key=lambda each: each[0] not in own))
-
-
-def _named(kernel: Kernel, scope: Scope, variants: Sequence[str], *, here: str) -> tuple[Cell, ...]:
-    require_cells(ask(kernel, replace(scope, sets=SETS, unbundled=True)))
-    by_name = by_variant(kernel, scope, here=here)
-    unknown = [variant for variant in variants if variant not in by_name]
-    if unknown:
-        raise NothingToDoError(f"{listed(unknown)}: no such cell of this kernel", help=_meant(unknown, by_name))
-    return tuple(by_name[variant] for variant in dict.fromkeys(variants))
 
 
 def _meant(unknown: Sequence[str], by_name: Mapping[str, Cell]) -> str:
@@ -192,11 +187,6 @@ def _by_name(cells: Sequence[Cell], *, here: str) -> Mapping[str, Cell]:
     return {cell.variant: cell for cell in ordered}
 
 
-def _at(selection: Selection, decision: Decision) -> str:
-    where = selection.where(decision)
-    return f", {where}" if where else ""
-
-
 def _rowless(backend: Backend) -> str:
     return f"{backend}: this part of the matrix has no row for it"
 
@@ -205,15 +195,13 @@ def _remedy(selection: Selection, wanted: Sequence[Decision]) -> str:
     """Return what to do about rows that give no cell, and about backends without rows."""
     remedies = [how for backend in selection.rowless if (how := selection.made_without_rows(backend)) is not None]
     unbundled = any(decision.rule == "bundle" for decision in wanted)
-    remedies += ["its cells are not part of a release: pass --all"] if unbundled else _other_sets(selection)
+    if unbundled:
+        remedies.append("its cells are not part of a release: pass --all")
+    else:  # cells of sets that are out of scope
+        scope = selection.scope
+        candidates = (row for row in replace(scope, sets=SETS).candidates(rows()) if scope.shows(row))
+        found = sets_with_cells(selection.kernel.config, candidates)
+        remedies += (f"`--set {name}` has cells of it" for name in found if name not in scope.sets)
     if wanted and not unbundled:
         remedies.append("widen what leaves the rows out; `builder matrix --explain` says what would change each")
     return "; ".join(remedies) or "`builder matrix --set all --all` shows what the whole matrix has"
-
-
-def _other_sets(selection: Selection) -> list[str]:
-    """Return how to build the cells that sets out of scope have."""
-    scope = selection.scope
-    candidates = (row for row in replace(scope, sets=SETS).candidates(rows()) if scope.shows(row))
-    found = sets_with_cells(selection.kernel.config, candidates)
-    return [f"`--set {name}` has cells of it" for name in found if name not in scope.sets]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from builder import codec, pins, render, toolchain
-from builder.config import Backend, Config, Framework, LoadTestRule, libraries
+from builder.config import Backend, Config, Framework, libraries
 from builder.environment import indexes, interpreters, pinned
 from builder.environment.fetch import Reach
 from builder.errors import BuilderError, ConfigError, NotHereError, ToolError
@@ -84,13 +84,14 @@ class Planner:
                 # A compiler that nvcc would refuse is refused before anything is fetched.
                 search = Search(environ=self.ask.environ, digest=self.ask.store.digest)
                 this_machine.require_for_nvcc(search, cell.toolkit, target=cell.system if crosses else None)
-            environment = self._isolated(cell, project) if self.ask.isolation else self._current(cell)
+            if self.ask.isolation:
+                environment = self._isolated(cell, project)
+            else:
+                with self._lock:
+                    if not self._installed:
+                        self._installed.append(this_machine.installed_frameworks(self.ask.python))
+                environment, self._frameworks[cell.framework] = installed.framework_of(cell, self._installed[0])
         return Spec(kernel=self.kernel.root, cell=cell, environment=environment, options=options)
-
-    @property
-    def rule(self) -> LoadTestRule:
-        """The rule for a wheel that cannot be imported."""
-        return self.ask.load_test_of(self.kernel)
 
     def record(self, spec: Spec) -> BuildRecord | None:
         """Return the build record, if no environment has to be made to know it.
@@ -107,7 +108,14 @@ class Planner:
                 if note is None or note.get("builder") != identity():
                     return None
                 known = codec.decode(_Known, note)
-            return record_of(self._job(spec, known.framework, self._tools(spec.cell, known)))
+            cell, environ, digest = spec.cell, self.ask.environ, self.ask.store.digest
+            if known.cuda is None:
+                tools = toolchain.of_cell(cell, environ=environ, digest=digest)
+            else:  # an nvcc from pinned wheels is known by its pins, and need not be installed
+                target = cell.system if toolchain.crosses(cell) else None
+                compilers = toolchain.find(Backend.CPU, environ=environ, digest=digest, target=target)
+                tools = replace(compilers, cuda=Tool(path=Path("nvcc"), **known.cuda))
+            return record_of(self._job(spec, known.framework, tools))
 
     def job(self, spec: Spec) -> Job:
         """Make the environment of a spec, if it is not there, and return its job.
@@ -120,8 +128,10 @@ class Planner:
         with _failing_as_tool():
             if isinstance(spec.environment, PinnedPackages):
                 self._make(spec, spec.environment.pins)
-            root = self._toolkit_root(cell, site_packages)
-            tools = self._toolchain(cell, root)
+            root = cuda_wheels.cuda_root(site_packages) if cell.backend is Backend.CUDA else None
+            if root is not None:
+                cuda_wheels.complete(root)
+            tools = toolchain.of_cell(cell, environ=self.ask.environ, root=root, digest=self.ask.store.digest)
             framework = identity_of(cell.framework, site_packages) if isolated else self._frameworks[cell.framework]
             spec = replace(
                 spec,
@@ -182,15 +192,6 @@ class Planner:
                     only=self.ask.options.only,
                 )
             return self._projects[backend]
-
-    def _current(self, cell: Cell) -> InstalledPackages:
-        """Return the framework of the current environment, if it is that of a cell."""
-        with self._lock:
-            if not self._installed:
-                self._installed.append(this_machine.installed_frameworks(self.ask.python))
-            has = self._installed[0]
-        environment, self._frameworks[cell.framework] = installed.framework_of(cell, has)
-        return environment
 
     def _isolated(self, cell: Cell, project: Project) -> PinnedPackages:
         """Return the environment of a cell."""
@@ -283,7 +284,7 @@ class Planner:
         return LoadTestNeeds(
             kernel=self.kernel,
             ask=self.ask,
-            rule=self.rule,
+            rule=self.ask.load_test_of(self.kernel),
             known=self.known,
             step=self.step,
             processes=self.processes,
@@ -311,27 +312,6 @@ class Planner:
         return {
             str(name): trees.tree(name, source) for name, source in self.kernel.config.sources.items() if name in names
         }
-
-    def _toolkit_root(self, cell: Cell, site_packages: Path) -> Path | None:
-        root = cuda_wheels.cuda_root(site_packages) if cell.backend is Backend.CUDA else None
-        if root is not None:
-            cuda_wheels.complete(root)
-        return root
-
-    def _tools(self, cell: Cell, known: _Known) -> Toolchain | None:
-        """Return the toolchain; an nvcc from pinned wheels is known by its pins, and need not be installed."""
-        if known.cuda is None:
-            return self._toolchain(cell, None)
-        compilers = toolchain.find(
-            Backend.CPU,
-            environ=self.ask.environ,
-            digest=self.ask.store.digest,
-            target=cell.system if toolchain.crosses(cell) else None,
-        )
-        return replace(compilers, cuda=Tool(path=Path("nvcc"), **known.cuda))
-
-    def _toolchain(self, cell: Cell, root: Path | None) -> Toolchain | None:
-        return toolchain.of_cell(cell, environ=self.ask.environ, root=root, digest=self.ask.store.digest)
 
 
 def pinned_wheels(
