@@ -1,5 +1,6 @@
 """Choose the build that tests need: the cells that the installed framework can run, for the GPUs of this machine."""
 
+import contextlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -43,7 +44,9 @@ class TestRequest:
         build = choosing.build_of(kernel, self.ask)
         if self.needs_tests:
             kernel_tests.tests_of(kernel.root)
-        found = self._found()
+        if not self._looked:
+            self._looked.append(this_machine.installed_frameworks(self.ask.python))
+        found = self._looked[0]
         kernel_tests.require(build.cells, found)
         build = replace(build, ask=replace(build.ask, python=found.python))
         if not self.ask.variants:
@@ -51,12 +54,7 @@ class TestRequest:
             build = replace(build, cells=(kernel_tests.choose(dry_run.preview(build), order).cell,))
         if self.ask.archs is None:
             build = replace(build, ask=build.ask.for_gpus(self._here(build)))
-        return TestBuild(build=build, found=found, request=self)
-
-    def _found(self) -> CurrentPython:
-        if not self._looked:
-            self._looked.append(this_machine.installed_frameworks(self.ask.python))
-        return self._looked[0]
+        return TestBuild(build=build, python=found.python, arguments=self.arguments)
 
     def _here(self, build: KernelBuild) -> tuple[str, ...]:
         """Return the GPUs of this machine, for which alone cells are built; none for a full build.
@@ -70,21 +68,18 @@ class TestRequest:
             return ()
         if all(plan.action == "hit" for plan in dry_run.preview(build)):
             return ()
-        only = self._gpus(build.cells[0].backend)
+        backend = build.cells[0].backend
+        if backend not in self._native:
+            self._native[backend] = ()
+            with contextlib.suppress(BuilderError):
+                self._native[backend] = this_machine.native_gpus((backend,), self.ask.environ).archs
+        only = self._native[backend]
         try:
             for cell in build.cells:
                 coverage.require(build.kernel.config, cell, only)
         except BuilderError:
             return ()
         return only
-
-    def _gpus(self, backend: Backend) -> tuple[str, ...]:
-        if backend not in self._native:
-            try:
-                self._native[backend] = this_machine.native_gpus((backend,), self.ask.environ).archs
-            except BuilderError:
-                self._native[backend] = ()
-        return self._native[backend]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,8 +89,9 @@ class TestBuild:
     __test__ = False
 
     build: KernelBuild
-    found: CurrentPython
-    request: TestRequest
+    python: Path
+    """The interpreter that runs them."""
+    arguments: tuple[str, ...]
 
     def into(self, output: Path) -> KernelBuild:
         """Return the build, whose wheels are written to a folder."""
@@ -107,21 +103,17 @@ class TestBuild:
         Raises:
             NoTestsError: the kernel has none.
         """
-        return kernel_tests.TestRun(
-            root=self.build.kernel.root,
-            tests=kernel_tests.tests_of(self.build.kernel.root),
-            python=self.found.python,
-            arguments=self.request.arguments,
-            environ=self.request.ask.environ,
-            kernels=self._kernels,
-        )
-
-    @property
-    def _kernels(self) -> tuple[KernelFolder, ...]:
-        """The locked kernels that the tested one depends on."""
         kernel, cell, ask = self.build.kernel, self.build.cells[0], self.build.ask
-        if not depended(kernel, cell.backend):
-            return ()
-        ask.store.prepare()
-        keeper = locked_kernels.keeper(ask.store, ask.environ, terminal.err)
-        return locked_kernels.folders(kernel, cell, keeper)
+        tests, kernels = kernel_tests.tests_of(kernel.root), tuple[KernelFolder, ...]()
+        if depended(kernel, cell.backend):
+            ask.store.prepare()
+            keeper = locked_kernels.keeper(ask.store, ask.environ, terminal.err)
+            kernels = locked_kernels.folders(kernel, cell, keeper)
+        return kernel_tests.TestRun(
+            root=kernel.root,
+            tests=tests,
+            python=self.python,
+            arguments=self.arguments,
+            environ=ask.environ,
+            kernels=kernels,
+        )
