@@ -1,6 +1,6 @@
 """The cells that are asked for, the reasons for every other row, and the message where nothing is left."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from builder.config import Backend
@@ -21,10 +21,6 @@ from builder.matrix import (
     sets_with_cells,
     without_rows,
 )
-from builder.wording import listed, nearest
-
-_MOST_SHOWN = 12
-"""Cells that are listed where nothing was meant that is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,55 +132,6 @@ def require_cells(selection: Selection) -> None:
         lines.append(f"  {decision.row}: {decision.message}{where and f', {where}'}")
     lines += [f"  {_rowless(backend)}" for backend in selection.rowless]
     raise NothingToDoError("\n".join(lines), help=_remedy(selection, wanted))
-
-
-def to_build(kernel: Kernel, scope: Scope, *, variants: Sequence[str] = (), here: str) -> tuple[Cell, ...]:
-    """Return the cells in scope, or the named ones; of a noarch wheel only the cell of the system `here`.
-
-    Raises:
-        BuilderError: the scope names a backend that the kernel does not have.
-        NothingToDoError: there is no cell; the reasons are given.
-    """
-    selection = ask(kernel, replace(scope, sets=SETS, unbundled=True) if variants else scope)
-    require_cells(selection)
-    if variants:
-        known = by_variant(kernel, scope, here=here)
-        unknown = [variant for variant in variants if variant not in known]
-        if unknown:
-            raise NothingToDoError(f"{listed(unknown)}: no such cell of this kernel", help=_meant(unknown, known))
-        return tuple(known[variant] for variant in dict.fromkeys(variants))
-    # One noarch wheel serves every system: it is built once.
-    by_name = _by_name(selection.cells, here=here)
-    return tuple(cell for cell in selection.cells if not cell.noarch or by_name[cell.variant] == cell)
-
-
-def by_variant(kernel: Kernel, scope: Scope, *, here: str) -> Mapping[str, Cell]:
-    """Return every cell of a kernel by its variant: those of the sets in scope come first, and win a name."""
-    # Each set by itself: a cell of a stable ABI is built with the newest torch of its set, and not of all.
-    others = ((name,) for name in SETS if name not in scope.sets)
-    found = [ask(kernel, replace(scope, sets=sets, unbundled=True)).cells for sets in (*others, scope.sets)]
-    by_name = _by_name([cell for cells in found for cell in cells], here=here)
-    own = {cell.variant for cell in found[-1]}
-    return dict(sorted(by_name.items(), key=lambda each: each[0] not in own))
-
-
-def _meant(unknown: Sequence[str], by_name: Mapping[str, Cell]) -> str:
-    """Guess what was meant: names that go on after what was given, as with a Python, or that are spelled nearly so."""
-    near: dict[str, None] = {}
-    for variant in unknown:
-        longer = [name for name in by_name if name.startswith(f"{variant}-")]
-        near |= dict.fromkeys(longer or filter(None, [nearest(variant, by_name)]))
-    if near:
-        return f"did you mean {' or '.join(map(repr, near))}?"
-    names = list(by_name)
-    more = f" and {len(names) - _MOST_SHOWN} more: `builder matrix --set all --all --format names` shows them"
-    return f"there are: {', '.join(names[:_MOST_SHOWN])}{more if names[_MOST_SHOWN:] else ''}"
-
-
-def _by_name(cells: Sequence[Cell], *, here: str) -> Mapping[str, Cell]:
-    """Return the cells by variant, a later one first; of a noarch variant the cell of this machine."""
-    ordered = sorted(cells, key=lambda cell: cell.noarch and cell.system == here)
-    return {cell.variant: cell for cell in ordered}
 
 
 def _rowless(backend: Backend) -> str:

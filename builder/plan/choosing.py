@@ -8,12 +8,16 @@ from builder import render, toolchain
 from builder.config import Backend, ToolchainChoice
 from builder.errors import BuilderError, ConfigError, NothingToDoError
 from builder.kernel import Kernel
-from builder.matrix import Cell, architectures, coverage, is_noarch, require_backends
+from builder.matrix import SETS, Cell, architectures, coverage, is_noarch, require_backends
 from builder.matrix.architectures import TargetGpus
-from builder.matrix.selection import Scope, by_variant, to_build
+from builder.matrix.selection import Scope, require_cells
+from builder.matrix.selection import ask as ask_matrix
 from builder.plan.ask import Ask, KernelBuild
 from builder.plan.kernels import Chosen, Refusal, in_scope, joined, of_each
-from builder.wording import nearest, quoted
+from builder.wording import listed, nearest, quoted
+
+_MOST_SHOWN = 12
+"""Cells that are listed where nothing was meant that is known."""
 
 
 class NoPartError(BuilderError):
@@ -78,14 +82,55 @@ def build_of(kernel: Kernel, ask: Ask) -> KernelBuild:
 
 
 def cells(kernel: Kernel, scope: Scope, *, variants: Sequence[str] = ()) -> tuple[Cell, ...]:
-    """Return the cells that options name, of noarch wheels the one of this machine.
+    """Return the cells in scope, or the named ones; of a noarch wheel only the cell of this machine.
 
     Raises:
         BuilderError: the scope names a backend that the kernel does not have.
         NothingToDoError: there is no cell; the reasons are given.
     """
-    own = [variant.removeprefix(f"{kernel.config.general.name}:") for variant in variants]
-    return to_build(kernel, scope, variants=own, here=toolchain.system())
+    variants = [variant.removeprefix(f"{kernel.config.general.name}:") for variant in variants]
+    if variants:
+        known = _by_variant(kernel, scope)
+        if not known:
+            require_cells(ask_matrix(kernel, replace(scope, sets=SETS, unbundled=True)))
+        unknown = [variant for variant in variants if variant not in known]
+        if unknown:
+            raise NothingToDoError(f"{listed(unknown)}: no such cell of this kernel", help=_meant(unknown, known))
+        return tuple(known[variant] for variant in dict.fromkeys(variants))
+    selection = ask_matrix(kernel, scope)
+    require_cells(selection)
+    # One noarch wheel serves every system: it is built once.
+    by_name = _by_name(selection.cells)
+    return tuple(cell for cell in selection.cells if not cell.noarch or by_name[cell.variant] == cell)
+
+
+def _by_variant(kernel: Kernel, scope: Scope) -> Mapping[str, Cell]:
+    """Return every cell of a kernel by its variant: those of the sets in scope come first, and win a name."""
+    # Each set by itself: a cell of a stable ABI is built with the newest torch of its set, and not of all.
+    others = ((name,) for name in SETS if name not in scope.sets)
+    found = [ask_matrix(kernel, replace(scope, sets=sets, unbundled=True)).cells for sets in (*others, scope.sets)]
+    by_name = _by_name([cell for cells in found for cell in cells])
+    own = {cell.variant for cell in found[-1]}
+    return dict(sorted(by_name.items(), key=lambda each: each[0] not in own))
+
+
+def _meant(unknown: Sequence[str], by_name: Mapping[str, Cell]) -> str:
+    """Guess what was meant: names that go on after what was given, as with a Python, or that are spelled nearly so."""
+    near: dict[str, None] = {}
+    for variant in unknown:
+        longer = [name for name in by_name if name.startswith(f"{variant}-")]
+        near |= dict.fromkeys(longer or filter(None, [nearest(variant, by_name)]))
+    if near:
+        return f"did you mean {' or '.join(map(repr, near))}?"
+    names = list(by_name)
+    more = f" and {len(names) - _MOST_SHOWN} more: `builder matrix --set all --all --format names` shows them"
+    return f"there are: {', '.join(names[:_MOST_SHOWN])}{more if names[_MOST_SHOWN:] else ''}"
+
+
+def _by_name(cells: Sequence[Cell]) -> Mapping[str, Cell]:
+    """Return the cells by variant, a later one first; of a noarch variant the cell of this machine."""
+    ordered = sorted(cells, key=lambda cell: cell.noarch and cell.system == toolchain.system())
+    return {cell.variant: cell for cell in ordered}
 
 
 def _target(
@@ -130,9 +175,7 @@ def _variants(kernels: Sequence[Kernel], ask: Ask) -> Mapping[str, tuple[str, ..
         NothingToDoError: naming every one that there is not.
     """
     every = replace(ask.scope, backends=())
-    known = {
-        str(kernel.config.general.name): by_variant(kernel, every, here=toolchain.system()).keys() for kernel in kernels
-    }
+    known = {str(kernel.config.general.name): _by_variant(kernel, every).keys() for kernel in kernels}
     found: dict[str, list[str]] = {name: [] for name in known}
     problems: list[BuilderError] = []
     for word in ask.variants:

@@ -6,10 +6,10 @@ from builder import kernel as kernels
 from builder import matrix
 from builder.cli import view
 from builder.engine.outcome import CellOutcome, Event, for_kernel
-from builder.matrix.selection import Scope, to_build
 from builder.plan import load_test_needs
 from tests import hub_folder
 from tests.cli.folders import write
+from tests.given.cells import cell_in
 from tests.report.recorded import page
 
 
@@ -19,7 +19,7 @@ def depending(root, name, *others):
 
 @pytest.fixture
 def cell(tmp_path):
-    return to_build(kernels.load(write(tmp_path, "one")), Scope(), here="x86_64-linux")[0]
+    return cell_in(write(tmp_path, "one"), sets=("release",), system="x86_64-linux")
 
 
 def test_an_event_and_its_outcome_say_whose_they_are(cell):
