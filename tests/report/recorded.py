@@ -32,18 +32,6 @@ def built(variant, *files, **more):
     return CellOutcome(cell=CELLS[variant], status="built", report=report, **more)
 
 
-def recorded(monkeypatch, events, outcomes, *, look=None):
-    """Return the timeline of a build whose clock the test moves."""
-    now = [100.0]
-    monkeypatch.setattr(recorder.time, "monotonic", lambda: now[0])
-    found = Recorder(look)
-    with found.measuring():
-        for at, event in events:
-            now[0] = 100.0 + at
-            found.show(event)
-    return timeline.of(found.events, outcomes, found.memory)
-
-
 def page_of(found, *, kernel="relu", earlier=lambda _: {}):
     """Return the page of a timeline."""
     return build_page.of(found, kernel=kernel, trace="report.trace.json", earlier=earlier).decode()
@@ -51,4 +39,11 @@ def page_of(found, *, kernel="relu", earlier=lambda _: {}):
 
 def page(monkeypatch, events, outcomes, *, look=None, **more):
     """Return the page of a build whose clock the test moves."""
-    return page_of(recorded(monkeypatch, events, outcomes, look=look), **more)
+    now = [100.0]
+    monkeypatch.setattr(recorder.time, "monotonic", lambda: now[0])
+    found = Recorder(look)
+    with found.measuring():
+        for at, event in events:
+            now[0] = 100.0 + at
+            found.show(event)
+    return page_of(timeline.of(found.events, outcomes, found.memory), **more)
