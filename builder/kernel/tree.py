@@ -161,47 +161,33 @@ class Matcher:
     """The pattern of each segment; None stands for `**`."""
     _after: dict[str, frozenset[int]]
     """Folder -> the positions reached after its path."""
-    _last: dict[str, tuple[re.Pattern[str], ...] | None]
-    """Folder -> what the name of a file in it may match, or None where every name does."""
 
     @classmethod
     def of(cls, segments: Sequence[str]) -> "Matcher":
         """Return the matcher of a pattern, given its segments."""
         patterns = tuple(None if text == "**" else re.compile(fnmatch.translate(text)) for text in segments)
-        return cls(patterns, {"": _past_stars(patterns, {0})}, {})
+        return cls(patterns, {"": _past_stars(patterns, {0})})
 
     def matches(self, path: str) -> bool:
         """Whether the pattern names a path."""
         folder, _, name = path.rpartition("/")
-        if folder not in self._last:
-            self._last[folder] = self._endings(self._reached(folder))
-        last = self._last[folder]
-        return last is None or any(pattern.match(name) for pattern in last)
-
-    def _endings(self, reached: frozenset[int]) -> tuple[re.Pattern[str], ...] | None:
-        """Return the patterns with which a path can end."""
-        end = len(self.patterns)
-        endings = []
-        for at in sorted(reached - {end}):
-            pattern = self.patterns[at]
-            if pattern is None and end in _past_stars(self.patterns, {at}):
-                return None
-            if pattern is not None and end in _past_stars(self.patterns, {at + 1}):
-                endings.append(pattern)
-        return tuple(endings)
+        return len(self.patterns) in self._step(self._reached(folder), name)
 
     def _reached(self, folder: str) -> frozenset[int]:
         if folder not in self._after:
             parent, _, name = folder.rpartition("/")
-            following = set()
-            for at in self._reached(parent) - {len(self.patterns)}:
-                pattern = self.patterns[at]
-                if pattern is None:
-                    following.add(at)
-                elif pattern.match(name):
-                    following.add(at + 1)
-            self._after[folder] = _past_stars(self.patterns, following)
+            self._after[folder] = self._step(self._reached(parent), name)
         return self._after[folder]
+
+    def _step(self, reached: frozenset[int], name: str) -> frozenset[int]:
+        following = set()
+        for at in reached - {len(self.patterns)}:
+            pattern = self.patterns[at]
+            if pattern is None:
+                following.add(at)
+            elif pattern.match(name):
+                following.add(at + 1)
+        return _past_stars(self.patterns, following)
 
 
 def _past_stars(patterns: Sequence[re.Pattern[str] | None], reached: set[int]) -> frozenset[int]:

@@ -119,33 +119,30 @@ class Variant:
         return self.framework is Framework.TORCH_NOARCH
 
     @property
+    def _words(self) -> tuple[str, ...]:
+        """The words of its name before the system: `torch213`, `cxx11` and `cu130`."""
+        if self.framework is Framework.CTYPES:
+            return "ctypes", self.compute
+        if self.version is None:
+            return tuple(self.backend.facts.noarch_variant.split("-"))
+        digits = f"{self.version.major}{self.version.minor}"
+        if self.framework is Framework.TVM_FFI:
+            return f"tvm-ffi{digits}", self.compute
+        if self.stable:
+            return f"torch-stable-abi{digits}", self.compute
+        cxx11 = ("cxx11",) if self.system is not None and self.system.endswith("-linux") else ()
+        return f"torch{digits}", *cxx11, self.compute
+
+    @property
     def label(self) -> str:
         """The local version label of its wheels: `torch213.cxx11.cu130`, `torch.stable210.cu130`, `torch.cuda`."""
-        if self.framework is Framework.CTYPES:
-            return f"ctypes.{self.compute}"
-        if self.version is None:
-            return str(self).replace("-", ".")
-        digits = f"{self.version.major}{self.version.minor}"
-        if self.framework is Framework.TVM_FFI:
-            return f"tvmffi{digits}.{self.compute}"
-        if self.stable:
-            return f"torch.stable{digits}.{self.compute}"
-        cxx11 = ".cxx11" if self.system is not None and self.system.endswith("-linux") else ""
-        return f"torch{digits}{cxx11}.{self.compute}"
+        label = ".".join(self._words)
+        for prefix, name in _NAME_PREFIX.items():
+            label = label.replace(name, prefix)
+        return label
 
     def __str__(self) -> str:
-        if self.framework is Framework.CTYPES:
-            return f"ctypes-{self.compute}-{self.system}"
-        if self.version is None or self.system is None:
-            return self.backend.facts.noarch_variant
-        digits = f"{self.version.major}{self.version.minor}"
-        if self.framework is Framework.TVM_FFI:
-            return f"tvm-ffi{digits}-{self.compute}-{self.system}"
-        if self.stable:
-            return f"torch-stable-abi{digits}-{self.compute}-{self.system}"
-        cxx11 = "-cxx11" if self.system.endswith("-linux") else ""
-        python = "" if self.python is None else f"-{self.python}"
-        return f"torch{digits}{cxx11}-{self.compute}-{self.system}{python}"
+        return "-".join((*self._words, *filter(None, (self.system, self.python))))
 
 
 def fits(variant: Variant, *, torch: Version, compute: str) -> bool:
