@@ -10,6 +10,7 @@ from builder.lint import cells as lint_cells
 from builder.matrix import absent_components, architectures, coverage, rows, rules, select
 from builder.matrix.rules import Place
 from builder.matrix.selection import Scope
+from tests.given.cells import cell_of
 from tests.given.kernels import of_text
 
 GENERAL = '[general]\nname = "case"\nversion = 1\nedition = 5\nlicense = "MIT"\nbackends = ["cuda"]\n[torch]\n'
@@ -20,13 +21,9 @@ def kernel(*parts):
     return of_text(GENERAL + "".join(CUDA.format(name=name, lines=lines) for name, lines in parts))
 
 
-def cells(found):
-    return {cell.variant: cell for cell in select(found, [row for row in rows() if row.backend is Backend.CUDA])}
-
-
 def test_a_component_is_left_out_where_its_condition_does_not_hold():
     found = kernel(("all", ""), ("new", 'when = { cuda = ">=13.0" }'), ("old", 'when = { cuda = "<13.0" }')).config
-    absent = {cell.toolkit: absent_components(found, cell) for cell in cells(found).values()}
+    absent = {toolkit: absent_components(found, cell_of(found, toolkit=toolkit)) for toolkit in ("12.6", "13.0")}
     assert absent["12.6"] == ("new",)
     assert absent["13.0"] == ("old",)
 
@@ -78,7 +75,8 @@ def test_a_row_in_which_every_component_is_left_out_gives_no_cell_and_says_why()
 
 
 def test_a_toolkit_below_cuda_minver_alone_leaves_no_row_out():
-    assert len(cells(kernel(("a", 'cuda-minver = "99.0"')).config)) == len(cells(kernel(("a", "")).config))
+    late, usual = kernel(("a", 'cuda-minver = "99.0"')), kernel(("a", ""))
+    assert len(select(late.config, rows())) == len(select(usual.config, rows()))
 
 
 def test_the_plan_says_which_component_is_left_out_of_a_cell_and_why():
@@ -88,7 +86,7 @@ def test_the_plan_says_which_component_is_left_out_of_a_cell_and_why():
 
 def test_a_quick_build_that_leaves_nothing_to_compile_is_refused():
     found = kernel(("a", 'when = { arch = "9.0" }')).config
-    cell = next(cell for cell in cells(found).values() if cell.toolkit == "13.0")
+    cell = cell_of(found, toolkit="13.0")
     coverage.require(found, cell, ("9.0",))
     with pytest.raises(BuilderError, match=r"it is not compiled for 9\.0"):
         coverage.require(found, cell, ("8.0",))

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
@@ -58,27 +59,18 @@ def test_a_short_build_is_looked_at_once_too():
     assert [size for _, size in found.memory] == [5]
 
 
-class FastClock:
-    """Lets a recorder pause without any time going by, until `last`."""
-
-    def __init__(self, last):
-        self.now, self.last, self.pauses = 0.0, last, []
-
-    def wait(self, pause):
-        self.pauses.append(pause)
-        self.now += pause
-        return self.now >= self.last
-
-    def set(self):
-        """Do nothing: the clock ends the build."""
-
-
 def test_a_long_build_is_looked_at_ever_less_often_and_no_sample_is_dropped(monkeypatch):
-    clock = FastClock(last=24 * 3600)
+    clock = SimpleNamespace(now=0.0, pauses=[])
+
+    def wait(pause):
+        clock.pauses.append(pause)
+        clock.now += pause
+        return clock.now >= 24 * 3600
+
     monkeypatch.setattr(recorder.time, "monotonic", lambda: clock.now)
     sizes = itertools.count(1)
     found = Recorder(lambda: next(sizes))
-    monkeypatch.setattr(found, "_ended", clock)
+    monkeypatch.setattr(found, "_ended", Mock(wait=wait))
     with found.measuring():
         pass
     assert clock.pauses[0] == 0.25
