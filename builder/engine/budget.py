@@ -10,7 +10,7 @@ from pathlib import Path
 
 from builder.config import Framework
 from builder.matrix import Cell
-from builder.plan.ask import Limits
+from builder.plan.ask import BuildLimits
 
 GiB = 1 << 30
 _DEFAULT_FILE_MEMORY = 0.5
@@ -34,7 +34,7 @@ class Budget:
     memory of the largest one. A cell for which that is too much gets a fixed number of compilers of its own.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: BuildLimits) -> None:
         self._limits = limits
         self._changed = threading.Condition()
         self._running = 0

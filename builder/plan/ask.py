@@ -25,18 +25,18 @@ _RESERVED = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class BuildLimits:
     """The cores and the bytes of memory that builds may use."""
 
     cores: int
     memory: int
 
 
-def of_machine() -> Limits:
+def of_machine() -> BuildLimits:
     """Return what this process may use: its affinity, and the smaller of the machine's and its cgroup's memory."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return Limits(cores=cores, memory=int(min([total, *cgroup_limits()]) * (1 - _RESERVED)))
+    return BuildLimits(cores=cores, memory=int(min([total, *cgroup_limits()]) * (1 - _RESERVED)))
 
 
 def cgroup_limits(root: Path = Path("/sys/fs/cgroup"), member: Path = Path("/proc/self/cgroup")) -> Iterator[int]:
@@ -76,7 +76,7 @@ class Ask:
         metadata=codec.spelled(write=lambda store: str(store.root), read=lambda root: Store(Path(root)))
     )
     output: Path = Path()
-    limits: Limits = field(default_factory=of_machine)
+    limits: BuildLimits = field(default_factory=of_machine)
     """The cores and the memory that the build may use."""
     environ: Mapping[str, str]
     isolation: bool = True
