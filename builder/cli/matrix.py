@@ -93,10 +93,8 @@ def command(
         plan,
         several=named.several,
         why_left_out=lambda _, error: error.message if isinstance(error, NothingToDoError) else None,
-        nothing=NothingToDoError(
-            "no cell of any kernel is selected: there is nothing to build",
-            help="`builder matrix --explain` of one kernel says what would change each row",
-        ),
+        nothing="no cell of any kernel is selected: there is nothing to build",
+        remedy="`builder matrix --explain` of one kernel says what would change each row",
     )
     if named.several:
         plans = tuple(left for _, left in found.found)

@@ -38,7 +38,7 @@ def command(ctx: click.Context, /, named: NamedKernels, quiet: bool, **given: An
         lambda kernel, _: request.prepare(kernel),
         several=named.several,
         why_left_out=_why_left_out,
-        nothing=NothingToDoError("no kernel has anything to test here"),
+        nothing="no kernel has anything to test here",
     )
     code = building.say_who_is_left_out(found)
     if not found.found:

@@ -49,7 +49,7 @@ def choose(ask: Ask) -> Chosen[KernelBuild]:
             return "no cell is selected"
         return error.message if isinstance(error, NoPartError) else None
 
-    nothing = NothingToDoError("no cell of any kernel is selected: there is nothing to build")
+    nothing = "no cell of any kernel is selected: there is nothing to build"
     chosen = of_each(scoped, build, several=ask.several, why_left_out=why_left_out, nothing=nothing)
     if not ask.several:
         return chosen

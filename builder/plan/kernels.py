@@ -100,7 +100,8 @@ def of_each(
     *,
     several: bool,
     why_left_out: Callable[[Kernel, BuilderError], str | None],
-    nothing: NothingToDoError,
+    nothing: str,
+    remedy: str | None = None,
 ) -> Chosen[T]:
     """Return what is made of each kernel.
 
@@ -111,9 +112,11 @@ def of_each(
         why_left_out: Returns the reason for which an error means that the kernel has no part in what is asked for;
             None for one that says what is wrong with it.
         nothing: What is said where nothing is made of any, and nothing is wrong; the reasons are added.
+        remedy: What helps then.
 
     Raises:
-        BuilderError: that of the one kernel, or `nothing`.
+        BuilderError: that of the one kernel.
+        NothingToDoError: nothing is made of any.
     """
     found: list[T] = []
     left_out, refusals = dict(chosen.left_out), list(chosen.refusals)
@@ -132,7 +135,7 @@ def of_each(
         found.append(made)
     if not found and not refusals:
         reasons = (f"  {reason}" for reason in reasons_left_out(left_out))
-        raise NothingToDoError("\n".join((nothing.message, *reasons)), help=nothing.help)
+        raise NothingToDoError("\n".join((nothing, *reasons)), help=remedy)
     return Chosen(found=tuple(found), left_out=left_out, refusals=tuple(refusals))
 
 
