@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -113,8 +113,18 @@ class Checkout:
 
     def regular_files(self, commit: str) -> Mapping[str, str] | None:
         """Return the object of each regular file that the folder had in a commit, by path; None where it was not."""
+        files = self._files(commit)
+        return None if files is None else {file.path: file.object for file in files}
+
+    def _files(self, commit: str) -> tuple["_File", ...] | None:
         tree = self.ask("ls-tree", "-r", "-l", "-z", f"{commit}:{self.inside}")
-        return {file.path: file.object for file in _regular_files(tree.output)} if tree.ok else None
+        files = []
+        for entry in filter(None, tree.output.split("\0")) if tree.ok else ():
+            facts, _, path = entry.partition("\t")
+            mode, _, identity, size = facts.split()
+            if mode in _REGULAR and size.isdigit() and not path.startswith("/") and ".." not in path.split("/"):
+                files.append(_File(object=identity, size=int(size), path=path))
+        return tuple(files) if tree.ok else None
 
     def write_tree(self, commit: str, target: Path) -> bool:
         """Write the regular files that the folder had in a commit, as they are stored; return whether it was there.
@@ -125,10 +135,9 @@ class Checkout:
         Raises:
             BuilderError: the files are larger than those of any kernel.
         """
-        tree = self.ask("ls-tree", "-r", "-l", "-z", f"{commit}:{self.inside}")
-        if not tree.ok:
+        files = self._files(commit)
+        if files is None:
             return False
-        files = tuple(_regular_files(tree.output))
         if sum(file.size for file in files) > _MOST_BYTES:
             raise BuilderError(
                 f"the kernel's folder has more than {_MOST_BYTES >> 20} MiB in commit {commit[:12]}",
@@ -162,14 +171,6 @@ def object_of(content: bytes, *, like: str) -> str:
     """Return the name that git gives to a file with this content, by the hash function of another name."""
     function = "sha1" if len(like) == _SHA1_DIGITS else "sha256"
     return git_blob(content, function=function)
-
-
-def _regular_files(listing: str) -> Iterator[_File]:
-    for entry in filter(None, listing.split("\0")):
-        facts, _, path = entry.partition("\t")
-        mode, _, identity, size = facts.split()
-        if mode in _REGULAR and size.isdigit() and not path.startswith("/") and ".." not in path.split("/"):
-            yield _File(object=identity, size=int(size), path=path)
 
 
 def _next_object(content: BinaryIO, file: _File) -> bytes | None:

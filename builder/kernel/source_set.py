@@ -203,7 +203,9 @@ class _Finder:
         found = tuple(self.entries((*path, "src"), table.src))
         if len(self.problems) > before:
             return files_without(found, table.exclude)
-        files = (*found, *(_normal(entry) for entry in table.src if self.kernel.config.is_elsewhere(entry)))
+        # As globs see them; the path in a foreign tree is behind its name.
+        elsewhere = (entry.rpartition(":") for entry in table.src if self.kernel.config.is_elsewhere(entry))
+        files = (*found, *(f"{name}{colon}{posixpath.normpath(path)}" for name, colon, path in elsewhere))
         for number, entry in enumerate(table.exclude):
             if not files_named(entry, files):
                 message = f"no source matches {quoted(entry)}"
@@ -333,12 +335,6 @@ def _is_header(file: str, *, built: tuple[str, ...]) -> bool:
 
 def _may_ship(file: str) -> bool:
     return not file.endswith(_NEVER_SHIPPED) and "/__pycache__/" not in file
-
-
-def _normal(entry: str) -> str:
-    """Return an entry as globs see it; the path in a foreign tree is behind its name."""
-    name, colon, path = entry.rpartition(":")
-    return f"{name}{colon}{posixpath.normpath(path)}"
 
 
 def _sources_are(files: Sequence[str]) -> str:
