@@ -1,6 +1,7 @@
 """One way for each thing: what has a module of its own is used directly in no other, but for a reason."""
 
 import ast
+import functools
 
 import pytest
 
@@ -28,24 +29,23 @@ EXCEPTIONS = {
 """Other modules that use one, each with the reason."""
 
 
-def used(tree):
-    """Yield the modules that a syntax tree imports, and the names in them that it imports or reads."""
-    for node in ast.walk(tree):
+@functools.cache
+def used(path):
+    """Return the modules that a module imports, and the names in them that it imports or reads."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield str(node.module)
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            found.add(str(node.module))
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            yield f"{node.value.id}.{node.attr}"
+            found.add(f"{node.value.id}.{node.attr}")
+    return found
 
 
 @pytest.mark.parametrize("thing", WAYS)
 def test_a_thing_is_done_in_one_module(thing):
-    raw = {
-        name.removeprefix("builder.")
-        for name, path in MODULES.items()
-        if thing in used(ast.parse(path.read_text(encoding="utf-8")))
-    }
+    raw = {name.removeprefix("builder.") for name, path in MODULES.items() if thing in used(path)}
     allowed = {module for things, module in EXCEPTIONS if thing == things}
     assert raw == {WAYS[thing], *allowed} - {None}

@@ -1,5 +1,6 @@
 """Choose the build that tests need: the cells that the installed framework can run, for the GPUs of this machine."""
 
+import contextlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from builder.environment.download import Fetching
 from builder.errors import BuilderError
 from builder.kernel import Kernel
 from builder.loadtest.packages import KernelFolder, depended
-from builder.matrix import coverage, quick
+from builder.matrix import architectures, coverage
 from builder.plan import choosing, dry_run
 from builder.plan.ask import Ask, KernelBuild
 from builder.toolchain import this_machine
@@ -44,7 +45,9 @@ class TestRequest:
         build = choosing.build_of(kernel, self.ask)
         if self.needs_tests:
             kernel_tests.tests_of(kernel.root)
-        found = self._found()
+        if not self._looked:
+            self._looked.append(this_machine.installed_frameworks(self.ask.python))
+        found = self._looked[0]
         kernel_tests.require(build.cells, found)
         build = replace(build, ask=replace(build.ask, python=found.python))
         if not self.ask.variants:
@@ -52,12 +55,7 @@ class TestRequest:
             build = replace(build, cells=(kernel_tests.choose(dry_run.preview(build), order).cell,))
         if self.ask.archs is None:
             build = replace(build, ask=build.ask.for_gpus(self._here(build)))
-        return TestBuild(build=build, found=found, request=self)
-
-    def _found(self) -> CurrentPython:
-        if not self._looked:
-            self._looked.append(this_machine.installed_frameworks(self.ask.python))
-        return self._looked[0]
+        return TestBuild(build=build, python=found.python, arguments=self.arguments)
 
     def _here(self, build: KernelBuild) -> tuple[str, ...]:
         """Return the GPUs of this machine, for which alone cells are built; none for a full build.
@@ -65,27 +63,24 @@ class TestRequest:
         What the store has is used as it is. A machine without a GPU, or with one that the kernel has no code for, says
         nothing about what to build.
         """
-        if {(cell.backend in quick.BACKENDS, cell.noarch) for cell in build.cells} != {(True, False)}:
+        if {(cell.backend in architectures.BACKENDS, cell.noarch) for cell in build.cells} != {(True, False)}:
             return ()
         if len({cell.backend for cell in build.cells}) > 1:
             return ()
         if all(plan.action == "hit" for plan in dry_run.preview(build)):
             return ()
-        only = self._gpus(build.cells[0].backend)
+        backend = build.cells[0].backend
+        if backend not in self._native:
+            self._native[backend] = ()
+            with contextlib.suppress(BuilderError):
+                self._native[backend] = this_machine.native_gpus((backend,), self.ask.environ).archs
+        only = self._native[backend]
         try:
             for cell in build.cells:
                 coverage.require(build.kernel.config, cell, only)
         except BuilderError:
             return ()
         return only
-
-    def _gpus(self, backend: Backend) -> tuple[str, ...]:
-        if backend not in self._native:
-            try:
-                self._native[backend] = this_machine.native_gpus((backend,), self.ask.environ).archs
-            except BuilderError:
-                self._native[backend] = ()
-        return self._native[backend]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,8 +90,9 @@ class TestBuild:
     __test__ = False
 
     build: KernelBuild
-    found: CurrentPython
-    request: TestRequest
+    python: Path
+    """The interpreter that runs them."""
+    arguments: tuple[str, ...]
 
     def into(self, output: Path) -> KernelBuild:
         """Return the build, whose wheels are written to a folder."""
@@ -108,21 +104,17 @@ class TestBuild:
         Raises:
             NoTestsError: the kernel has none.
         """
-        return kernel_tests.TestRun(
-            root=self.build.kernel.root,
-            tests=kernel_tests.tests_of(self.build.kernel.root),
-            python=self.found.python,
-            arguments=self.request.arguments,
-            environ=self.request.ask.environ,
-            kernels=self._kernels,
-        )
-
-    @property
-    def _kernels(self) -> tuple[KernelFolder, ...]:
-        """The locked kernels that the tested one depends on."""
         kernel, cell, ask = self.build.kernel, self.build.cells[0], self.build.ask
-        if not depended(kernel, cell.backend):
-            return ()
-        ask.store.prepare()
-        fetching = Fetching(store=ask.store, environ=ask.environ, progress=terminal.err)
-        return locked_kernels.folders(kernel, cell, locked_kernels.keeper(fetching))
+        tests, kernels = kernel_tests.tests_of(kernel.root), tuple[KernelFolder, ...]()
+        if depended(kernel, cell.backend):
+            ask.store.prepare()
+            fetching = Fetching(store=ask.store, environ=ask.environ, progress=terminal.err)
+            kernels = locked_kernels.folders(kernel, cell, locked_kernels.keeper(fetching))
+        return kernel_tests.TestRun(
+            root=kernel.root,
+            tests=tests,
+            python=self.python,
+            arguments=self.arguments,
+            environ=ask.environ,
+            kernels=kernels,
+        )

@@ -144,7 +144,7 @@ class TestReport:
             passed=len(cases) - len(failed) - len(skipped),
             failed=len(failed),
             skipped=len(skipped),
-            first=_text(failed[0]) if failed else None,
+            first=_first_error(failed[0]) if failed else None,
         )
 
     def __str__(self) -> str:
@@ -152,7 +152,7 @@ class TestReport:
         return ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "no test ran"
 
 
-def _text(case: ET.Element) -> str:
+def _first_error(case: ET.Element) -> str:
     """Return the name of a test that failed, its message and the place."""
     found = next(each for kind in _KINDS if (each := case.find(kind)) is not None)
     text = found.text or ""

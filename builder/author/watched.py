@@ -30,7 +30,7 @@ class Snapshot:
     files: Mapping[str, Signature]
     """The files that builds and tests read, by path in the kernel."""
     folders: Mapping[Path, Signature]
-    """The folders in which such files can appear."""
+    """The folders in which such files can appear; of one that is missing, the nearest above it."""
     problem: str = ""
     """The reason why these files are not known: `build.toml` cannot be read, or a file is missing."""
 
@@ -44,7 +44,8 @@ class Snapshot:
         except BuilderError as error:
             problem = str(error)
         names = {kernels.CONFIG, *SETTINGS, *sources, *_tests(tree)}
-        folders = {_there(tree.root / folder) for folder in _folders(names, tree)}
+        searched = (tree.root / folder for folder in _folders(names, tree))
+        folders = {next(each for each in (path, *path.parents) if each.is_dir()) for path in searched}
         return cls(
             root=tree.root,
             files={name: _signature(tree.root / name) for name in sorted(names)},
@@ -77,18 +78,10 @@ def wait(before: Snapshot) -> Snapshot:
     now = Snapshot.of(before.root, before)
     while not now.changes(before):
         _sleep(now)
-        now = _settled(before)
-    return now
-
-
-def _settled(before: Snapshot) -> Snapshot:
-    now = Snapshot.of(before.root, before)
-    while now.changes(before):
-        time.sleep(_SETTLE)
-        again = Snapshot.of(before.root, before)
-        if again == now:
-            break
-        now = again
+        known, now = None, Snapshot.of(before.root, before)
+        while now != known and now.changes(before):
+            time.sleep(_SETTLE)
+            known, now = now, Snapshot.of(before.root, before)
     return now
 
 
@@ -137,11 +130,6 @@ def _folders(names: set[str], tree: Tree) -> set[str]:
             found.add(folder)
             folder = folder.rpartition("/")[0]
     return found
-
-
-def _there(folder: Path) -> Path:
-    """Return a folder, or the nearest one above it that exists."""
-    return next(each for each in (folder, *folder.parents) if each.is_dir())
 
 
 def _signature(path: Path) -> Signature:

@@ -18,8 +18,8 @@ from builder.compile_cache import Access
 from builder.config.values import Backend, LoadTestRule, ToolchainChoice
 from builder.errors import BuilderError
 from builder.make.part import Part
-from builder.matrix import quick
-from builder.matrix.quick import TargetGpus
+from builder.matrix import architectures
+from builder.matrix.architectures import TargetGpus
 from builder.wording import listed, nearest, quoted
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -111,10 +111,10 @@ def _python(text: str) -> Path:
 
 
 def _archs(text: str) -> TargetGpus | str:
-    if text in (ALL, quick.NATIVE):
+    if text in (ALL, architectures.NATIVE):
         return text
     try:
-        return quick.parse(text)
+        return architectures.parse(text)
     except BuilderError as error:
         raise ValueError(f"{error.message}: {error.help}") from error
 
@@ -143,7 +143,7 @@ def _age(written: str) -> float:
 
 PYTHON = Parsed("python", _python)
 """A Python: its path, its name on PATH, or its version."""
-ARCHS = Parsed("archs", _archs, words=(ALL, quick.NATIVE))
+ARCHS = Parsed("archs", _archs, words=(ALL, architectures.NATIVE))
 """The GPUs that a build is for: `all`, `native`, or their architectures as `TargetGpus`."""
 PART = Parsed("part", Part.parse)
 """A part such as `1/4`, as a `Part`."""

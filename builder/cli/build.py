@@ -34,11 +34,10 @@ from builder.cli.selecting import (
     unbundled_option,
     variants_option,
 )
-from builder.engine.outcome import labelled
 from builder.make.reproducible import Rules
-from builder.plan import choosing, dry_run, kernels, limits, size_estimate
-from builder.plan.ask import KernelBuild
-from builder.plan.choosing import Chosen
+from builder.plan import choosing, dry_run, kernels, size_estimate
+from builder.plan.ask import BuildLimits, KernelBuild, of_machine
+from builder.plan.kernels import Chosen
 from builder.wheel.options import MANYLINUX
 
 
@@ -106,11 +105,11 @@ def command(
 
     Without --variant: every cell that this machine can build, and the reason for each that it cannot.
     """
-    machine = {name: most for name, most in taken(limits.Machine, given).items() if most is not None}
+    limits = {name: most for name, most in taken(BuildLimits, given).items() if most is not None}
     ask = ask_of(
         kernels=named.folders,
         several=named.several,
-        limits=replace(limits.of_machine(), **machine),
+        limits=replace(of_machine(), **limits),
         only_possible=not given["variants"],
         crosses=bool(given["systems"] or given["variants"]),
         rules=Rules.from_json(experiment),
@@ -120,13 +119,13 @@ def command(
     if ask.engine == "nix" and ask.cache is not None and ask.cache.url is not None:
         terminal.err("note: builds by Nix keep compiled files in Nix's store (--per-file): the cache is not used")
     chosen = choosing.choose(ask)
-    code = building.say_who_is_left_out(chosen.left_out, chosen.refusals)
-    if code and not (keep_going and chosen.builds):
+    code = building.say_who_is_left_out(chosen)
+    if code and not (keep_going and chosen.found):
         if as_json:
             _write_document([], chosen, several=True)
-        terminal.err("error: nothing was built" + ("; --keep-going builds the others" if chosen.builds else ""))
+        terminal.err("error: nothing was built" + ("; --keep-going builds the others" if chosen.found else ""))
         return code
-    builds = building.ready(chosen.builds, quiet=quiet)
+    builds = building.ready(chosen.found, quiet=quiet)
     if previews:
         _preview(builds, chosen, as_json=as_json)
         return code
@@ -141,24 +140,25 @@ def command(
     return max(code, building.end(outcomes, as_json=as_json))
 
 
-def _preview(builds: Sequence[KernelBuild], chosen: Chosen, *, as_json: bool) -> None:
+def _preview(builds: Sequence[KernelBuild], chosen: Chosen[KernelBuild], *, as_json: bool) -> None:
     plans = [(build, dry_run.preview(build)) for build in builds]
-    several = builds[0].ask.several
     if as_json:
-        _write_document([(build, [plan.to_json() for plan in them]) for build, them in plans], chosen, several=several)
+        results = [(build, [plan.to_json() for plan in them]) for build, them in plans]
+        _write_document(results, chosen, several=builds[0].ask.several)
         return
     for build, them in plans:
         for plan in them:
-            label = labelled(plan.cell.variant, kernel=build.name if several else "")
-            terminal.out(f"{label}: {plan.text}")
+            terminal.out(f"{build.label(plan.cell)}: {plan.text}")
 
 
-def _write_document(results: Sequence[tuple[KernelBuild, Sequence[object]]], chosen: Chosen, *, several: bool) -> None:
+def _write_document(
+    results: Sequence[tuple[KernelBuild, Sequence[object]]], chosen: Chosen[KernelBuild], *, several: bool
+) -> None:
     """Write the results of the cells as JSON: of one kernel a list, of several a list for each folder."""
     document: object = [result for _, found in results for result in found]
     if several:
         document = {
-            "kernels": {build.folder: found for build, found in results},
+            "kernels": {build.kernel.root.as_posix(): found for build, found in results},
             "left-out": dict(chosen.left_out),
             "errors": kernels.texts(chosen.refusals),
         }

@@ -2,26 +2,27 @@
 
 import os
 import signal
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from builder import terminal
 from builder.cli import selecting, view
-from builder.engine.outcome import CellOutcome, Listen
+from builder.engine.outcome import CellOutcome
 from builder.errors import NothingToDoError
 from builder.plan import choosing
 from builder.plan.ask import KernelBuild
-from builder.plan.kernels import Refusal
+from builder.plan.kernels import Chosen
 from builder.store.locks import StoppedError
 from builder.wording import reasons_left_out
 
 
-def say_who_is_left_out(left_out: Mapping[str, str], refusals: Iterable[Refusal]) -> int:
+def say_who_is_left_out(chosen: Chosen[Any]) -> int:
     """Show which kernels have no part and what is wrong with others, and return the worst exit code."""
-    for reason in reasons_left_out(left_out):
+    for reason in reasons_left_out(chosen.left_out):
         terminal.err(f"note: {reason}")
-    return selecting.say(refusals)
+    return selecting.say(chosen.refusals)
 
 
 def ready(builds: Sequence[KernelBuild], *, quiet: bool = False) -> tuple[KernelBuild, ...]:
@@ -48,22 +49,18 @@ def run(builds: Sequence[KernelBuild], *, quiet: bool, report: Path | None = Non
         KeyboardInterrupt: the build was stopped.
         ToolError: the wheels are built, and the report cannot be written.
     """
-    ask = builds[0].ask
     signal.signal(signal.SIGTERM, interrupt)
-    if ask.engine == "nix":
+    if builds[0].ask.engine == "nix":
         from builder.engine.nix import build  # noqa: PLC0415  only those who ask for Nix need it
     else:
         from builder.engine.local import build  # noqa: PLC0415  a dry run needs none of it
 
-    def build_and_tell(listen: Listen) -> tuple[CellOutcome, ...]:
-        return build(builds, listen, several=ask.several)
-
     if report is not None:
         from builder.cli.reporting import reported  # noqa: PLC0415  only those who ask for a report need it
 
-        return reported(builds, build_and_tell, report, quiet=quiet)
+        return reported(builds, build, report, quiet=quiet)
     with view.showing(environ=os.environ, quiet=quiet) as show:
-        return build_and_tell(show)
+        return build(builds, show)
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:

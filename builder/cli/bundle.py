@@ -68,10 +68,10 @@ def command(
 
 def _by_kernel(read: Sequence[KernelWheel], pattern: Path) -> dict[Path, list[KernelWheel]]:
     """Return the wheels by the folder of their kernel."""
-    loaded = kernels.load(selecting.find((pattern,)).folders)
-    if loaded.refusals:
-        raise kernels.joined([refusal.error for refusal in loaded.refusals])
-    folders = {str(kernel.config.general.name): kernel.root for kernel in loaded.kernels}
+    loaded, refusals = kernels.load(selecting.find((pattern,)).folders)
+    if refusals:
+        raise kernels.joined([refusal.error for refusal in refusals])
+    folders = {str(kernel.config.general.name): kernel.root for kernel in loaded}
     found: dict[Path, list[KernelWheel]] = {}
     for wheel in read:
         if wheel.kernel not in folders:

@@ -9,6 +9,7 @@ from builder import terminal
 from builder.cli import completing, selecting
 from builder.cli.selecting import NamedKernels, kernels_argument
 from builder.plan import kernels
+from builder.plan.kernels import SameNameError
 
 FORMATS = ("text", "json", "sarif", "github")
 
@@ -48,7 +49,8 @@ def command(*, named: NamedKernels, strict: bool, every: bool, format_: str) -> 
 
     reports = {folder: report.strict() if strict else report for folder, report in found.items()}
     all_ = tuple(reports.values())
-    clashes = kernels.load(named.folders).clashes if named.several else ()
+    refused = kernels.load(named.folders)[1] if named.several else ()
+    clashes = tuple(each for each in refused if isinstance(each.error, SameNameError))
     match format_:
         case "text":
             color = _wants_color()

@@ -15,10 +15,8 @@ from builder.cli.asking import ask_of
 from builder.cli.selecting import sets_option
 from builder.kernel import load
 from builder.matrix.selection import Scope
-from builder.plan import buildable
 from builder.plan.ask import KernelBuild
-
-Support = buildable.RowSupport | buildable.CellSupport
+from builder.plan.buildable import Support, cell_support, row_support
 
 
 @click.command()
@@ -34,14 +32,13 @@ def command(kernel: Path | None, store: Path, sets: tuple[str, ...], as_json: bo
     """
     ask = ask_of(store=store)
     plan = None if kernel is None else make(load(kernel), matrix.rows(), Scope(sets=sets))
-    support: Sequence[Support]
     if plan is None:
         facts = list(doctor.of_machine(os.environ, ask.store))
         rows = tuple(row for row in matrix.rows() if row.set in sets and row.variant is not None)
-        support = list(buildable.row_support(rows, os.environ))
+        support = list(row_support(rows, os.environ))
     else:
         facts = list(doctor.of_kernel(plan.kernel, plan.cells, ask.store))
-        support = list(buildable.cell_support(KernelBuild(kernel=plan.kernel, cells=plan.cells, ask=ask)))
+        support = list(cell_support(KernelBuild(kernel=plan.kernel, cells=plan.cells, ask=ask)))
     if as_json:
         terminal.document(json_text.document(_document(plan, facts, support)))
         return

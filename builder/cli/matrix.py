@@ -1,8 +1,6 @@
 """`builder matrix`: show the cells of kernels, and why the others are left out."""
 
 import functools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,29 +20,15 @@ from builder.cli.selecting import (
     torches_option,
     unbundled_option,
 )
-from builder.errors import BuilderError, NothingToDoError
+from builder.errors import NothingToDoError
+from builder.kernel import Kernel
 from builder.matrix.selection import Scope, require_cells
 from builder.plan import kernels
-from builder.plan.kernels import Refusal
-from builder.wording import reasons_left_out
+from builder.plan.kernels import Chosen
 
 FORMATS = ("table", "names", "json", "html", "github", "gitlab")
 _LISTS = ("names", "github", "gitlab")
 """Formats that cannot say what is wrong with a kernel."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
-    """The plan of each kernel, and the kernels that have none."""
-
-    several: bool
-    selected: Sequence[CiPlan]
-    """The cells in scope."""
-    plans: Sequence[CiPlan]
-    """The cells that --changed-since and --skip-stored leave."""
-    left_out: Mapping[str, str]
-    """The reason for which a kernel has no cell, by its name."""
-    refusals: tuple[Refusal, ...]
 
 
 @click.command()
@@ -79,63 +63,54 @@ def command(
     if (explain or show_savings) and form != "table":
         raise click.UsageError("--explain and --savings are tables: other formats take neither")
     places = parse_runners(runners, gitlab=form == "gitlab")
-    found = _plan(named, Scope(**given), since=changed_since, stored=store if skip_stored else None)
-    formatted = functools.partial(_formatted, found, form, shards=shards, places=places)
+    found = _planned(named, Scope(**given), since=changed_since, stored=store if skip_stored else None)
+    plans = tuple(left for _, left in found.found)
+    chosen = Chosen(found=plans, left_out=found.left_out, refusals=found.refusals)
+    formatted = functools.partial(_formatted, chosen, form, several=named.several, shards=shards, places=places)
     if named.several:
         if explain:
-            shown = "\n".join(map(text.explain, found.plans))
+            shown = "\n".join(map(text.explain, chosen.found))
         elif show_savings:
-            shown = "\n".join(text.table_of_savings(plan, matrix.rows()) for plan in found.plans)
-        elif found.refusals and form in _LISTS:
+            shown = "\n".join(text.table_of_savings(plan, matrix.rows()) for plan in chosen.found)
+        elif chosen.refusals and form in _LISTS:
             shown = ""  # a list without some kernels would be taken for the whole
         else:
             shown = formatted()
         terminal.document(shown)
-        return selecting.say(found.refusals)
-    (plan,) = found.plans
+        return selecting.say(chosen.refusals)
+    ((selected, left),) = found.found
     if explain:
-        terminal.out(text.explain(plan) + text.of_one_library(plan, matrix.rows()), end="")
-        _say_what_is_possible(plan, store)
+        terminal.out(text.explain(left) + text.of_one_library(left, matrix.rows()), end="")
+        _say_what_is_possible(left, store)
     elif form == "html":
         terminal.document(formatted())
-    require_cells(found.selected[0])  # which the table of every row and the page say, too
+    require_cells(selected)  # which the table of every row and the page say, too
     if show_savings:
-        terminal.out(text.table_of_savings(plan, matrix.rows()), end="")
+        terminal.out(text.table_of_savings(left, matrix.rows()), end="")
     elif not explain and form != "html":
         terminal.document(formatted())
     return 0
 
 
-def _plan(named: NamedKernels, scope: Scope, *, since: str | None, stored: Path | None) -> _Found:
-    """Return the plan of each kernel, without cells that did not change or whose wheel is in a store.
+def _planned(
+    named: NamedKernels, scope: Scope, *, since: str | None, stored: Path | None
+) -> Chosen[tuple[CiPlan, CiPlan]]:
+    """Return the plan of each kernel, and what is left of it without cells that did not change or are in a store."""
 
-    Raises:
-        BuilderError: the one kernel cannot be read, there is no cell of any of several, or git has no such revision.
-    """
-    loaded = kernels.load(named.folders, several=named.several)
-    scoped = kernels.among(loaded.kernels, scope, several=named.several)
-    selected: list[CiPlan] = []
-    plans: list[CiPlan] = []
-    left_out, refusals = dict(scoped.left_out), list(loaded.refusals)
-    for kernel, own in scoped.scopes:
-        plan = make(kernel, matrix.rows(), own)
-        if named.several and not plan.cells:
-            left_out[kernel.config.general.name] = "no cell is selected"
-            continue
-        try:
-            plans.append(_narrowed(plan, since=since, stored=stored))
-            selected.append(plan)
-        except BuilderError as error:
-            if not named.several:
-                raise
-            refusals.append(Refusal(folder=kernel.root, error=error))
-    if not plans and not refusals:
-        reasons = [f"  {reason}" for reason in reasons_left_out(left_out)]
-        raise NothingToDoError(
-            "\n".join(("no cell of any kernel is selected: there is nothing to build", *reasons)),
-            help="`builder matrix --explain` of one kernel says what would change each row",
-        )
-    return _Found(several=named.several, selected=selected, plans=plans, left_out=left_out, refusals=tuple(refusals))
+    def plan(kernel: Kernel, own: Scope) -> tuple[CiPlan, CiPlan]:
+        selected = make(kernel, matrix.rows(), own)
+        if named.several and not selected.cells:
+            raise NothingToDoError("no cell is selected")
+        return selected, _narrowed(selected, since=since, stored=stored)
+
+    return kernels.of_each(
+        kernels.in_scope(named.folders, scope, several=named.several),
+        plan,
+        several=named.several,
+        why_left_out=lambda _, error: error.message if isinstance(error, NothingToDoError) else None,
+        nothing="no cell of any kernel is selected: there is nothing to build",
+        remedy="`builder matrix --explain` of one kernel says what would change each row",
+    )
 
 
 def _narrowed(plan: CiPlan, *, since: str | None, stored: Path | None) -> CiPlan:
@@ -174,9 +149,9 @@ def _say_what_is_possible(plan: CiPlan, store: Path) -> None:
     terminal.err(f"\n{here} of {len(plan.cells)} cells can be built here: {say}")
 
 
-def _formatted(found: _Found, form: str, *, shards: int | None, places: Runners) -> str:
+def _formatted(chosen: Chosen[CiPlan], form: str, *, several: bool, shards: int | None, places: Runners) -> str:
     """Return plans as their format has them: that of one kernel, or those of several, with what has no part in it."""
-    plans, several = found.plans, found.several
+    plans = chosen.found
     split: tuple[CiJob, ...] | None = None
     if shards is not None or form in {"github", "gitlab"}:
         work = tuple(each for plan in plans for each in work_of(plan, of_several=several))
@@ -185,17 +160,17 @@ def _formatted(found: _Found, form: str, *, shards: int | None, places: Runners)
         case "names":
             shown = text.names(plans, split, of_several=several)
         case "table":
-            shown = text.table_of_several(plans, split, found.left_out) if several else text.table(plans[0], split)
+            shown = text.table_of_several(plans, split, chosen.left_out) if several else text.table(plans[0], split)
         case "html":
-            shown = text.page(plans, split, found.left_out)
+            shown = text.page(plans, split, chosen.left_out)
         case "github":
             shown = documents.github(split or ())
         case "gitlab":
             shown = documents.gitlab(split or ())
         case _ if several:
             folders = {plan.kernel.root.as_posix(): plan for plan in plans}
-            errors = kernels.texts(found.refusals)
-            shown = documents.several(folders, places, split, left_out=found.left_out, errors=errors)
+            errors = kernels.texts(chosen.refusals)
+            shown = documents.several(folders, places, split, left_out=chosen.left_out, errors=errors)
         case _:
             shown = documents.document(plans[0], places, split)
     return shown

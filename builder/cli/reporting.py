@@ -7,7 +7,7 @@ from pathlib import Path
 from builder import terminal
 from builder.cli import view
 from builder.engine import why_object
-from builder.engine.outcome import CellOutcome, Event, Listen, labelled
+from builder.engine.outcome import CellOutcome, Event, Listen
 from builder.errors import ToolError
 from builder.files import write_atomic
 from builder.make.ninja_log import File
@@ -17,7 +17,11 @@ from builder.report.recorder import Recorder, look
 
 
 def reported(
-    builds: Sequence[KernelBuild], build: Callable[[Listen], tuple[CellOutcome, ...]], target: Path, *, quiet: bool
+    builds: Sequence[KernelBuild],
+    build: Callable[[Sequence[KernelBuild], Listen], tuple[CellOutcome, ...]],
+    target: Path,
+    *,
+    quiet: bool,
 ) -> tuple[CellOutcome, ...]:
     """Build while the events are shown and recorded, and write the report; that of a build that is stopped, too.
 
@@ -55,11 +59,9 @@ def reported(
                 recorder.show(event)
                 show(event)
 
-            outcomes = build(listen)
+            outcomes = build(builds, listen)
     except KeyboardInterrupt:
-        cells = [
-            labelled(cell.variant, kernel=each.name if ask.several else "") for each in builds for cell in each.cells
-        ]
+        cells = [each.label(cell) for each in builds for cell in each.cells]
         ended = {event.variant: event.outcome for _, event in recorder.events if event.outcome is not None}
         try:
             write([ended[each] for each in cells if each in ended], [each for each in cells if each not in ended])

@@ -29,7 +29,7 @@ from builder.config import Backend
 from builder.engine import local
 from builder.errors import BuilderError
 from builder.kernel import Kernel
-from builder.matrix import SETS, Cell, quick
+from builder.matrix import SETS, Cell, architectures
 from builder.matrix.selection import Scope
 from builder.plan import choosing, dry_run
 from builder.toolchain import this_machine
@@ -88,7 +88,7 @@ def command(ctx: click.Context, /, kernel: Path, quiet: bool, **given: Any) -> i
 def _order(kernel: Kernel, cells: Sequence[Cell], environ: Mapping[str, str]) -> Iterator[Backend]:
     """Yield the backends of a kernel: that of a GPU which is here, then the CPU's, then the others."""
     own = dict.fromkeys(cell.backend for cell in cells)
-    able = [backend for backend in own if backend in quick.BACKENDS]
+    able = [backend for backend in own if backend in architectures.BACKENDS]
     here: list[Backend] = []
     if able and kernel.config.kernel:
         try:

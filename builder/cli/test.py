@@ -10,15 +10,16 @@ import click
 
 from builder import terminal
 from builder.author import tests as kernel_tests
-from builder.author.test_build import TestBuild, TestRequest
+from builder.author.test_build import TestBuild
 from builder.cli import building, testing, view
 from builder.cli.selecting import NamedKernels, kernels_argument
 from builder.engine import local
 from builder.engine.outcome import CellOutcome
 from builder.errors import BuilderError, NothingToDoError
-from builder.plan.choosing import NoGpuCodeError
-from builder.plan.kernels import Refusal, load
-from builder.wording import columns, reasons_left_out
+from builder.kernel import Kernel
+from builder.plan.choosing import NoPartError
+from builder.plan.kernels import in_scope, of_each
+from builder.wording import columns
 
 
 @click.command(cls=testing.PytestCommand)
@@ -31,20 +32,27 @@ def command(ctx: click.Context, /, named: NamedKernels, quiet: bool, **given: An
 
     The tests run in a folder of their own, where the wheel is what they import and never the sources.
     """
-    tests, left_out, refusals = _prepare(named, testing.request(ctx, **given))
-    code = building.say_who_is_left_out(left_out, refusals)
-    if not tests:
+    request = testing.request(ctx, **given)
+    found = of_each(
+        in_scope(named.folders, request.ask.scope, several=named.several),
+        lambda kernel, _: request.prepare(kernel),
+        several=named.several,
+        why_left_out=_why_left_out,
+        nothing="no kernel has anything to test here",
+    )
+    code = building.say_who_is_left_out(found)
+    if not found.found:
         return code
     if not named.several:
-        tests[0].run()  # what its tests lack is told before the build
-    results = [(refusal.folder.as_posix(), "refused") for refusal in refusals]
-    for test in tests:
+        found.found[0].run()  # what its tests lack is told before the build
+    results = [(refusal.folder.as_posix(), "refused") for refusal in found.refusals]
+    for test in found.found:
         building.say_if_quick(test.build)
     with tempfile.TemporaryDirectory(prefix="builder-dist-") as dist:
         with view.showing(environ=os.environ, quiet=quiet) as listen:
-            outcomes = local.build([test.into(Path(dist)) for test in tests], listen, several=named.several)
+            outcomes = local.build([test.into(Path(dist)) for test in found.found], listen)
         left = iter(outcomes)
-        for test in tests:
+        for test in found.found:
             ended, result = _tested(test, [next(left) for _ in test.build.cells], alone=not named.several)
             code = max(code, ended)
             results.append((test.build.name, result))
@@ -53,35 +61,14 @@ def command(ctx: click.Context, /, named: NamedKernels, quiet: bool, **given: An
     return code
 
 
-def _prepare(named: NamedKernels, request: TestRequest) -> tuple[list[TestBuild], dict[str, str], list[Refusal]]:
-    """Return what is tested of each kernel, why others have no tests, and what is wrong with the rest.
-
-    Raises:
-        BuilderError: the one kernel cannot be tested here.
-        NothingToDoError: none has anything to test.
-    """
-    loaded = load(named.folders, several=named.several)
-    tests: list[TestBuild] = []
-    left_out: dict[str, str] = {}
-    refusals = list(loaded.refusals)
-    for kernel in loaded.kernels:
-        name = kernel.config.general.name
-        try:
-            tests.append(request.prepare(kernel))
-        except BuilderError as error:
-            if not named.several:
-                raise
-            match error:
-                case kernel_tests.NoTestsError():
-                    left_out[name] = "no tests"
-                case NothingToDoError() | kernel_tests.NoFittingCellError() | NoGpuCodeError():
-                    left_out[name] = error.message.splitlines()[0].replace(f" of '{name}'", "")
-                case _:
-                    refusals.append(Refusal(folder=kernel.root, error=error))
-    if not tests and not refusals:
-        reasons = [f"  {reason}" for reason in reasons_left_out(left_out)]
-        raise NothingToDoError("\n".join(("no kernel has anything to test here", *reasons)))
-    return tests, left_out, refusals
+def _why_left_out(kernel: Kernel, error: BuilderError) -> str | None:
+    match error:
+        case kernel_tests.NoTestsError():
+            return "no tests"
+        case NothingToDoError() | kernel_tests.NoFittingCellError() | NoPartError():
+            return error.message.splitlines()[0].replace(f" of '{kernel.config.general.name}'", "")
+        case _:
+            return None
 
 
 def _tested(test: TestBuild, outcomes: Sequence[CellOutcome], *, alone: bool) -> tuple[int, str]:

@@ -21,11 +21,12 @@ from builder.make import kernel_lock
 from builder.make.framework import torch_identity
 from builder.make.kernel_lock import LockError
 from builder.matrix import Cell, coverage
-from builder.plan import crossing, limits
+from builder.plan import ask as asks
+from builder.plan import crossing
 from builder.run import ask
 from builder.store import Store
 from builder.toolchain import this_machine
-from builder.toolchain.tool import Search, installing
+from builder.toolchain.tool import Search, installing, no_digest
 
 _NO_HOST = "not looked for: it needs a C++ compiler beside it"
 _FETCHED = "the next build fetches it"
@@ -48,7 +49,7 @@ def of_machine(environ: Mapping[str, str], store: Store) -> Iterator[Fact]:
     yield Fact(name="system", found=f"{toolchain.system()}, {platform.platform(terse=True)}")
     if sys.platform == "linux" and platform.libc_ver()[0] != "glibc":
         yield Fact(name="glibc", found=None, help="torch has no wheels for another C library: build in a container")
-    machine = limits.of_machine()
+    machine = asks.of_machine()
     yield Fact(name="cores, memory", found=f"{machine.cores}, {machine.memory / 2**30:.0f} GiB for compilers")
     yield Fact(name="Python", found=f"{platform.python_version()} ({platform.python_implementation()})")
     yield from _compilers(environ)
@@ -90,16 +91,11 @@ def _compilers(environ: Mapping[str, str]) -> Iterator[Fact]:
 
 def _compiler(name: str, backend: Backend, environ: Mapping[str, str], *, target: str | None = None) -> Fact:
     try:
-        found = toolchain.find(backend, environ=environ, digest=_no_digest, target=target)
+        found = toolchain.find(backend, environ=environ, digest=no_digest, target=target)
     except BuilderError as error:
         return Fact(name=name, found=None, help=error.help or error.message)
     tool = found.cuda or found.hip or found.cxx
     return Fact(name=name, found=f"{tool.version}, {tool.path}")
-
-
-def _no_digest(path: Path) -> str:
-    """Return a placeholder: digests are for build keys, and only versions are shown here."""
-    return path.name
 
 
 def _programs(environ: Mapping[str, str]) -> Iterator[Fact]:
@@ -110,7 +106,7 @@ def _programs(environ: Mapping[str, str]) -> Iterator[Fact]:
         ("git", "git", f"{installing('git')}; for builder repro, and headers that come from a repository"),
     ):
         yield Fact(name=name, found=shutil.which(program, path=environ.get("PATH")), help=remedy)
-    cached = this_machine.find_ccache(Search(environ=environ, digest=_no_digest))
+    cached = this_machine.find_ccache(Search(environ=environ, digest=no_digest))
     yield Fact(
         name="ccache",
         found=None if cached is None else str(cached),

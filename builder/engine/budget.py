@@ -10,7 +10,7 @@ from pathlib import Path
 
 from builder.config import Framework
 from builder.matrix import Cell
-from builder.plan.limits import Machine
+from builder.plan.ask import BuildLimits
 
 GiB = 1 << 30
 _DEFAULT_FILE_MEMORY = 0.5
@@ -34,7 +34,7 @@ class Budget:
     memory of the largest one. A cell for which that is too much gets a fixed number of compilers of its own.
     """
 
-    def __init__(self, limits: Machine) -> None:
+    def __init__(self, limits: BuildLimits) -> None:
         self._limits = limits
         self._changed = threading.Condition()
         self._running = 0
@@ -50,41 +50,35 @@ class Budget:
         A cell that is too large for the whole budget runs alone, one compiler at a time. `learned` is what the largest
         compiler of an earlier build took, in bytes.
         """
-        need = max(learned or file_memory(cell), _LEAST)
+        need, cores, memory = max(learned or file_memory(cell), _LEAST), self._limits.cores, self._limits.memory
+        shares = not alone and need * cores <= memory
         with self._changed:
-            self._changed.wait_for(lambda: self._running == 0 or (not alone and self._fits(need)))
-            leave, jobs = self._enter(need, alone=alone)
+            self._changed.wait_for(
+                lambda: (
+                    self._running == 0 or (not alone and (self._free(need) >= 0 if shares else self._free() >= need))
+                )
+            )
             self._running += 1
+            jobs, taken = cores, 0
+            if shares:
+                self._sharing.append(need)
+            else:
+                jobs = 1 if alone else max(1, self._free() // need)
+                taken = max(need, memory) if alone else need * jobs
+                self._own += taken
         try:
             yield jobs
         finally:
             with self._changed:
-                leave()
+                if shares:
+                    self._sharing.remove(need)
+                self._own -= taken
                 self._running -= 1
                 self._changed.notify_all()
-
-    def _shares(self, need: int) -> bool:
-        return need * self._limits.cores <= self._limits.memory
 
     def _free(self, *more: int) -> int:
         shared = max([*self._sharing, *more], default=0) * self._limits.cores
         return self._limits.memory - self._own - shared
-
-    def _fits(self, need: int) -> bool:
-        return self._free(need) >= 0 if self._shares(need) else self._free() >= need
-
-    def _enter(self, need: int, *, alone: bool) -> tuple[Callable[[], None], int]:
-        """Take the memory; return how to give it back, and the number of compilers."""
-        if self._shares(need) and not alone:
-            self._sharing.append(need)
-            return lambda: self._sharing.remove(need), self._limits.cores
-        jobs = 1 if alone else max(1, self._free() // need)
-        taken = max(need, self._limits.memory) if alone else need * jobs
-        self._own += taken
-        return lambda: self._give_back(taken), jobs
-
-    def _give_back(self, taken: int) -> None:
-        self._own -= taken
 
 
 class Jobserver:
@@ -96,7 +90,11 @@ class Jobserver:
 
     def __init__(self, folder: Path, *, cores: int) -> None:
         self._left = contextlib.ExitStack()
-        self.path = self._left.enter_context(_spelled_in_flags(folder)) / "jobserver"
+        if len(str(folder).split()) > 1:  # MAKEFLAGS has spaces between its words, and quotes none
+            there = tempfile.gettempdir()
+            base = there if len(there.split()) == 1 else "/tmp"  # noqa: S108  only the fifo is there, by itself
+            folder = Path(self._left.enter_context(tempfile.TemporaryDirectory(prefix="builder-", dir=base)))
+        self.path = folder / "jobserver"
         os.mkfifo(self.path, 0o600)
         # Open for both, so that opening does not wait for the other end.
         self._descriptor = os.open(self.path, os.O_RDWR | os.O_NONBLOCK)
@@ -120,7 +118,9 @@ class Jobserver:
         try:
             with self._one_at_a_time:  # two that have half of what they wait for would wait for ever
                 while len(held) < tokens and not give_up():
-                    self._replace_lost(but=len(held))
+                    if self._holders == 0:  # while no cell builds, tokens that killed compilers had are put back
+                        self._take(self._cores)
+                        os.write(self._descriptor, _TOKEN * (self._cores - len(held)))
                     select.select([self._descriptor], [], [], _TURN)
                     held += self._take(1)
                 counted = 1
@@ -152,26 +152,8 @@ class Jobserver:
         with self._counting:
             self._holders += more
 
-    def _replace_lost(self, *, but: int) -> None:
-        """While no cell builds, put back the tokens that compilers had when they were killed."""
-        if self._holders == 0:
-            self._take(self._cores)
-            os.write(self._descriptor, _TOKEN * (self._cores - but))
-
     def close(self) -> None:
         """Take the tokens away."""
         os.close(self._descriptor)
         self.path.unlink(missing_ok=True)
         self._left.close()
-
-
-@contextlib.contextmanager
-def _spelled_in_flags(folder: Path) -> Iterator[Path]:
-    """Give `folder`, or one without a space in its path: MAKEFLAGS has spaces between its words, and quotes none."""
-    if len(str(folder).split()) == 1:
-        yield folder
-        return
-    there = tempfile.gettempdir()
-    base = there if len(there.split()) == 1 else "/tmp"  # noqa: S108  only the fifo is there, in a folder of its own
-    with tempfile.TemporaryDirectory(prefix="builder-", dir=base) as name:
-        yield Path(name)

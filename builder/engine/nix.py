@@ -1,10 +1,10 @@
 """The Nix engine: the same cells as derivations, built in Nix's sandbox by the same code."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from builder import json_text, resources, toolchain
 from builder.config import LoadTestRule
@@ -15,7 +15,6 @@ from builder.environment.download import Fetching
 from builder.errors import AuditError, BuilderError, NotHereError, ToolError
 from builder.files import write_atomic
 from builder.hashes import sha256, sha256_of
-from builder.kernel import Kernel
 from builder.loadtest.packages import depended
 from builder.make import kernel_lock
 from builder.make import wheel_record as records
@@ -23,7 +22,7 @@ from builder.make.derivation import RECORD
 from builder.make.report import BuildReport
 from builder.matrix import Cell, coverage
 from builder.plan import crossing
-from builder.plan.ask import Ask, KernelBuild
+from builder.plan.ask import KernelBuild
 from builder.run import Completed, Processes
 from builder.store import COMPILERS
 
@@ -40,28 +39,23 @@ class RuleError(AuditError):
     """A wheel that Nix built breaks a rule, or does not load."""
 
 
-def build(builds: Sequence[KernelBuild], listen: Listen, *, several: bool = False) -> tuple[CellOutcome, ...]:
-    """Build cells of kernels with Nix, one kernel after the other, and return the outcome of each, in their order.
-
-    Of `several`, events and outcomes say whose they are.
-    """
+def build(builds: Sequence[KernelBuild], listen: Listen) -> tuple[CellOutcome, ...]:
+    """Build cells of kernels with Nix, one kernel after the other, and return the outcome of each, in their order."""
     outcomes: list[CellOutcome] = []
     for each in builds:
         ask, processes = each.ask, Processes()
         ask.store.prepare()
         try:
-            found = Nix.find(
+            nix = Nix.find(
                 ask.environ,
                 processes=processes,
                 package_set=ask.package_set,
                 sandboxed=not ask.allow_unsandboxed,
             )
-            tell = for_kernel(listen, each.name) if several else listen
-            made = _Run(kernel=each.kernel, ask=ask, listen=tell, nix=found).build(each.cells)
+            outcomes += _Run(build=each, listen=for_kernel(listen, each.shown), nix=nix).outcomes()
         except BaseException:
             processes.cancel()
             raise
-        outcomes += (replace(outcome, kernel=each.name if several else "") for outcome in made)
     return tuple(outcomes)
 
 
@@ -79,13 +73,26 @@ class _CellDerivation:
     compilers: Path | None = None
     """The place of the pinned compilers in Nix's store; None for those of the package set."""
 
+    @classmethod
+    def of(cls, cell: Cell, found: Mapping[str, Any]) -> "_CellDerivation":
+        """Return what `engine.nix` says of a cell."""
+        if "missing" in found:
+            return cls(cell=cell, missing=found["missing"])
+        return cls(
+            cell=cell,
+            drv=found["drv"],
+            out=Path(found["out"]),
+            wheels=tuple(found["wheels"]),
+            kernels=tuple(found["kernels"]),
+            compilers=None if found["compilers"] is None else Path(found["compilers"]),
+        )
+
 
 @dataclass(slots=True, kw_only=True)
 class _Run:
     """One call of the engine."""
 
-    kernel: Kernel
-    ask: Ask
+    build: KernelBuild
     listen: Listen
     nix: Nix
     locked: bool = True
@@ -96,33 +103,33 @@ class _Run:
 
     FAILURES: ClassVar[Mapping[int, type[BuilderError]]] = {5: RuleError}
 
-    def build(self, cells: Sequence[Cell]) -> tuple[CellOutcome, ...]:
-        """Plan, add local wheels to Nix's store, build, and deliver."""
+    def outcomes(self) -> Iterator[CellOutcome]:
+        """Plan, add local wheels to Nix's store, build, and yield what became of each cell."""
+        cells = self.build.cells
         settled = {cell: outcome for cell in cells if (outcome := self._settled(cell)) is not None}
         mine = tuple(cell for cell in cells if cell not in settled)
         self._tell(mine, "evaluating")
         plans, refused = self._plan_with_kernels(mine)
-        settled |= refused
         buildable = tuple(plan for plan in plans if plan.missing is None)
         self._add_files(buildable)
         self._add_compilers(buildable)
         log = self._build(buildable) if buildable else NixLog()
-        outcomes = {plan.cell: self._outcome(plan, log) for plan in plans}
-        outcomes |= settled
+        found = {plan.cell: self._outcome(plan, log) for plan in plans} | settled | dict(refused)
         for cell in cells:
-            self.listen(Event(variant=cell.variant, kind="done", outcome=outcomes[cell]))
-        return tuple(outcomes[cell] for cell in cells)
+            outcome = replace(found[cell], kernel=self.build.shown)
+            self.listen(Event(variant=cell.variant, kind="done", outcome=outcome))
+            yield outcome
 
     def _plan_with_kernels(
         self, cells: Sequence[Cell]
     ) -> tuple[tuple[_CellDerivation, ...], Mapping[Cell, CellOutcome]]:
         """Plan cells with the kernels of their lock; where these are not to be had, the cells that load them fail."""
-        rule = self.ask.load_test_of(self.kernel)
-        loading = [cell for cell in cells if depended(self.kernel, cell.backend) and rule is not LoadTestRule.SKIP]
-        refusal = self._refusal(lambda: kernel_lock.read(self.kernel.root)) if loading else None
+        kernel, rule = self.build.kernel, self.build.ask.load_test_of(self.build.kernel)
+        loading = [cell for cell in cells if depended(kernel, cell.backend) and rule is not LoadTestRule.SKIP]
+        refusal = _refusal(lambda: kernel_lock.read(kernel.root)) if loading else None
         plans = self._plan(cells, locked=refusal is None)
         if refusal is None:
-            refusal = self._refusal(lambda: self._bring_kernels(plans))
+            refusal = _refusal(lambda: self._bring_kernels(plans))
             plans = plans if refusal is None else self._plan(cells, locked=False)
         if refusal is None:
             return plans, {}
@@ -134,46 +141,40 @@ class _Run:
             cell: replace(failed, cell=cell) for cell in loading
         }
 
-    def _refusal(self, action: Callable[[], object]) -> BuilderError | None:
-        try:
-            action()
-        except BuilderError as error:
-            return error
-        return None
-
     def _bring_kernels(self, plans: Sequence[_CellDerivation]) -> None:
         """Put the kernels of the lock into Nix's store."""
         users = [plan.cell for plan in plans if plan.kernels]
         wanted = {each["digest"]: Path(each["out"]) for plan in plans for each in plan.kernels}
         if wanted:
+            ask = self.build.ask
             fetching = Fetching(
-                store=self.ask.store,
-                environ=self.ask.environ,
+                store=ask.store,
+                environ=ask.environ,
                 progress=lambda text: self._tell(users, text),
                 processes=self.nix.processes,
             )
             keeper = locked_kernels.keeper(fetching)
-            locked_kernels.bring_to_nix(self.kernel, wanted, keeper=keeper, add=self.nix.add_folder)
+            locked_kernels.bring_to_nix(self.build.kernel, wanted, keeper=keeper, add=self.nix.add_folder)
 
-    def _tell(self, cells: Sequence[Cell], text: str) -> None:
+    def _tell(self, cells: Iterable[Cell], text: str, *, kind: Literal["step", "note"] = "step") -> None:
         for cell in cells:
-            self._step(cell, text)
+            self.listen(Event(variant=cell.variant, kind=kind, text=text))
 
     def _request(self, cells: Sequence[Cell]) -> str:
         """Return the argument of `engine.nix`."""
         table = {
-            "kernel": str(self.kernel.root.resolve()),
+            "kernel": str(self.build.kernel.root.resolve()),
             "lock": str(resources.TEMPLATES.parent / "flake.lock"),
             "set": self.nix.package_set if self.nix.package_set in (HOST, NIXPKGS) else _folder(self.nix.package_set),
             "settings": _settings(self.nix.package_set),
             "system": toolchain.system(),
             "others": sorted({cell.system for cell in cells if toolchain.crosses(cell)}),
             # Defaults are left out, so that the derivation is that of the flake.
-            "options": self.ask.of_build.to_json(),
+            "options": self.build.ask.of_build.to_json(),
             "variants": [cell.variant for cell in cells],
-            "per-file": self.ask.per_file,
+            "per-file": self.build.ask.per_file,
             "locked": self.locked,
-            "pinned-compilers": bool(self.ask.compilers),
+            "pinned-compilers": bool(self.build.ask.compilers),
         }
         return json_text.canonical(table)
 
@@ -181,12 +182,12 @@ class _Run:
         self.locked = locked
         if not cells:
             return ()
-        found: dict[str, Any] = self.nix.evaluate("plan", self._request(cells))
-        return tuple(_planned(cell, found[cell.variant]) for cell in cells)
+        answer: dict[str, Any] = self.nix.evaluate("plan", self._request(cells))
+        return tuple(_CellDerivation.of(cell, answer[cell.variant]) for cell in cells)
 
     def _add_files(self, plans: Sequence[_CellDerivation]) -> None:
         """Put pinned wheels from find-links folders into Nix's store; a file with another hash is skipped."""
-        folders = indexes.read(self.ask.environ).folders
+        folders = indexes.read(self.build.ask.environ).folders
         wanted = {wheel["file"]: wheel for plan in plans for wheel in plan.wheels}
         for file, wheel in sorted(wanted.items()):
             paths = [folder / file for folder in folders if (folder / file).is_file()]
@@ -199,17 +200,16 @@ class _Run:
                     f"and {wheel['sha256']} is pinned",
                     help="remove the file, or replace it by the published one; nothing was built",
                 )
-            for plan in plans:
-                self._step(plan.cell, f"adding {file}")
+            self._tell((plan.cell for plan in plans), f"adding {file}")
             self.nix.add_file(good)
 
     def _add_compilers(self, plans: Sequence[_CellDerivation]) -> None:
         """Put the pinned compilers into Nix's store, where they are not."""
         for place in {plan.compilers for plan in plans if plan.compilers is not None}:
-            for folder in self.ask.compilers:
+            for folder in self.build.ask.compilers:
                 if not place.exists() and place.name.endswith(f"-{folder.name}"):
-                    self._tell([plan.cell for plan in plans], "adding the pinned compilers")
-                    with self.ask.store.use(f"{COMPILERS}-{folder.name}"):
+                    self._tell((plan.cell for plan in plans), "adding the pinned compilers")
+                    with self.build.ask.store.use(f"{COMPILERS}-{folder.name}"):
                         self.nix.add_folder(folder)
 
     def _build(self, plans: Sequence[_CellDerivation]) -> NixLog:
@@ -218,9 +218,8 @@ class _Run:
             log, done = self._attempt(plans)
             if done.returncode == 0 or not log.lost:
                 break
-            for plan in plans:
-                text = "a builder of Nix was lost: what it had not finished is built again"
-                self.listen(Event(variant=plan.cell.variant, kind="note", text=text))
+            text = "a builder of Nix was lost: what it had not finished is built again"
+            self._tell((plan.cell for plan in plans), text, kind="note")
         else:
             log, done = self._attempt(plans)
         if done.returncode != 0 and not log.errors:
@@ -247,43 +246,40 @@ class _Run:
         cell = None if line.drv is None else cells.get(line.drv)
         if cell is None:
             if line.started:  # what the cells wait for: an environment, a wheel
-                for waiting in (each for drv, each in cells.items() if drv not in self.lines):
-                    self._step(waiting, f"making {line.text}")
+                self._tell((each for drv, each in cells.items() if drv not in self.lines), f"making {line.text}")
             elif line.drv is not None:
                 self.lines.setdefault(line.drv, []).append(line.text)
             return
         lines = self.lines.setdefault(line.drv or "", [])
         self.ends[line.drv or ""] = time.monotonic()
         if line.started:
-            self._step(cell, "building in Nix's sandbox" if self.nix.sandboxed else "building")
+            self._tell((cell,), "building in Nix's sandbox" if self.nix.sandboxed else "building")
         else:
             lines.append(line.text)
             self.listen(Event(variant=cell.variant, kind="line", text=line.text))
 
     def _outcome(self, plan: _CellDerivation, log: NixLog) -> CellOutcome:
-        outcome = self._judge(plan, log)
+        if plan.missing is not None:
+            error = NixError(f"{plan.cell.variant}: {plan.missing}")
+            status: Status = "skipped" if self.build.ask.only_possible else "failed"
+            outcome = CellOutcome(cell=plan.cell, status=status, reason=plan.missing, error=error)
+        else:
+            try:
+                if not (plan.out / RECORD).is_file():
+                    raise self._failure(plan, log)
+                outcome = self._deliver(plan, "built" if plan.drv in log.built else "hit")
+            except BuilderError as failure:
+                outcome = CellOutcome(cell=plan.cell, status="failed", reason=failure.message, error=failure)
         path = self._log(plan.cell)
         seconds = self.ends.get(plan.drv, time.monotonic()) - self.began
         return replace(outcome, seconds=seconds, log=path if path.is_file() else None)
 
-    def _judge(self, plan: _CellDerivation, log: NixLog) -> CellOutcome:
-        if plan.missing is not None:
-            error = NixError(f"{plan.cell.variant}: {plan.missing}")
-            status: Status = "skipped" if self.ask.only_possible else "failed"
-            return CellOutcome(cell=plan.cell, status=status, reason=plan.missing, error=error)
-        try:
-            if not (plan.out / RECORD).is_file():
-                raise self._failure(plan, log)
-            return self._deliver(plan, "built" if plan.drv in log.built else "hit")
-        except BuilderError as error:
-            return CellOutcome(cell=plan.cell, status="failed", reason=error.message, error=error)
-
     def _failure(self, plan: _CellDerivation, log: NixLog) -> BuilderError:
         """Return the message of the tool that failed, in the cell's build or in one that it depends on."""
         lines = self.lines.get(plan.drv, [])
-        start = next((index for index, line in enumerate(lines) if line.startswith("error: ")), None)
-        if start is not None:
-            message, _, remedy = "\n".join(lines[start:]).removeprefix("error: ").partition("\n  help: ")
+        own = _error_in(lines)
+        if own is not None:
+            message, _, remedy = own.partition("\n  help: ")
             kind = self.FAILURES.get(log.codes.get(plan.drv, 4), BuildError)
             log_path = self._log(plan.cell)
             return kind(message, help=remedy.replace("/build/log", str(log_path)) or f"the whole log: {log_path}")
@@ -311,7 +307,7 @@ class _Run:
         source = plan.out / record["wheel"]
         content = source.read_bytes()
         digest = sha256(content)
-        target = self.ask.output / source.name
+        target = self.build.ask.output / source.name
         report = BuildReport.from_json({**record["report"], "sandbox": record["sandbox"]})
         report = replace(report, derivation=plan.drv, output=str(plan.out))
         try:
@@ -333,32 +329,26 @@ class _Run:
 
     def _settled(self, cell: Cell) -> CellOutcome | None:
         """Return the outcome of a cell that is settled without Nix."""
-        status: Status
         try:
             if toolchain.crosses(cell):
-                crossing.require_by_nix(cell, self.kernel, self.ask)
-            coverage.require(self.kernel.config, cell, self.ask.options.only)
+                crossing.require_by_nix(cell, self.build.kernel, self.build.ask)
+            coverage.require(self.build.kernel.config, cell, self.build.ask.options.only)
         except BuilderError as refusal:
-            absent = self.ask.only_possible and isinstance(refusal, NotHereError)
-            status = "skipped" if absent else "failed"
+            absent = self.build.ask.only_possible and isinstance(refusal, NotHereError)
+            status: Status = "skipped" if absent else "failed"
             return CellOutcome(cell=cell, status=status, reason=refusal.message, error=refusal)
         return None
 
     def _log(self, cell: Cell) -> Path:
-        return self.ask.store.log(self.kernel.config.general.name, cell.variant)
-
-    def _step(self, cell: Cell, text: str) -> None:
-        self.listen(Event(variant=cell.variant, kind="step", text=text))
+        return self.build.ask.store.log(self.build.name, cell.variant)
 
 
-def _planned(cell: Cell, found: Mapping[str, Any]) -> _CellDerivation:
-    if "missing" in found:
-        return _CellDerivation(cell=cell, missing=found["missing"])
-    wheels, kernels = tuple(found["wheels"]), tuple(found["kernels"])
-    compilers = None if found["compilers"] is None else Path(found["compilers"])
-    return _CellDerivation(
-        cell=cell, drv=found["drv"], out=Path(found["out"]), wheels=wheels, kernels=kernels, compilers=compilers
-    )
+def _refusal(action: Callable[[], object]) -> BuilderError | None:
+    try:
+        action()
+    except BuilderError as error:
+        return error
+    return None
 
 
 def _error_in(lines: Sequence[str]) -> str | None:

@@ -111,17 +111,11 @@ class Nix:
         else:
             found += ["--option", "sandbox-fallback", "true"]
         if self.package_set != NIXPKGS:
-            paths = " ".join(self._sandbox_paths())
+            settings = (LIBRARY / HOST if self.package_set == HOST else Path(self.package_set)) / "host.toml"
+            table = toml.loads(settings.read_text(encoding="utf-8")) if settings.is_file() else {}
+            paths = " ".join(map(str, table.get("sandbox-paths", [])))
             found += ["--option", "extra-sandbox-paths", paths, "--option", "substitute", "false"]
         return (*found, *building_users(self.environ))
-
-    def _sandbox_paths(self) -> list[str]:
-        folder = LIBRARY / HOST if self.package_set == HOST else Path(self.package_set)
-        settings = folder / "host.toml"
-        if not settings.is_file():
-            return []
-        paths = toml.loads(settings.read_text(encoding="utf-8")).get("sandbox-paths", [])
-        return [str(path) for path in paths]
 
     def variables(self) -> dict[str, str]:
         """Return the environment: the user's, with the settings of pip and uv for pip in Nix."""
@@ -182,7 +176,8 @@ class Nix:
         text = "\n".join(lines).strip()
         for pattern, message, remedy in _EXPLAINED:
             if re.search(pattern, text, re.IGNORECASE):
-                return NixError(f"{message}\n{_quoted(text)}", help=remedy)
+                last = "\n".join(f"  nix: {line}" for line in text.splitlines()[-5:])
+                return NixError(f"{message}\n{last}", help=remedy)
         own = re.search(r"error: (?P<message>.*)", text, re.DOTALL)
         message = text if own is None else own["message"]
         return NixError(f"Nix failed: {message.strip()}")
@@ -205,10 +200,6 @@ def building_users(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 def _expression(request: str) -> tuple[str, ...]:
     return ("--impure", "--file", str(LIBRARY / "engine.nix"), "--argstr", "request", request)
-
-
-def _quoted(text: str) -> str:
-    return "\n".join(f"  nix: {line}" for line in text.splitlines()[-5:])
 
 
 _PREFIX = "@nix "
@@ -256,33 +247,23 @@ class NixLog:
             event = json.loads(line.removeprefix(_PREFIX))
         except ValueError:
             return None
+        fields = event.get("fields")
+        first = str(fields[0]) if isinstance(fields, list) and fields else None
         match event.get("action"):
-            case "start" if event.get("type") == _BUILD:
-                return self._start(event)
+            case "start" if event.get("type") == _BUILD and first is not None:
+                self._running[int(str(event["id"]))] = first
+                self.built.add(first)
+                return LogLine(drv=first, text=name_of(first), started=True)
             case "stop":
                 self._running.pop(event["id"], None)
-            case "result" if event.get("type") in (_LINE, _PHASE):
-                return self._line(event)
+            case "result" if event.get("type") in (_LINE, _PHASE) and first is not None:
+                drv = self._running.get(int(str(event["id"])))
+                return None if drv is None else LogLine(drv=drv, text=plain(first))
             case "msg":
-                return self._message(event)
+                self._take_message(event)
         return None
 
-    def _start(self, event: Mapping[str, object]) -> LogLine | None:
-        fields = event.get("fields")
-        if not isinstance(fields, list) or not fields:
-            return None
-        drv = str(fields[0])
-        self._running[int(str(event["id"]))] = drv
-        self.built.add(drv)
-        return LogLine(drv=drv, text=name_of(drv), started=True)
-
-    def _line(self, event: Mapping[str, object]) -> LogLine | None:
-        fields, drv = event.get("fields"), self._running.get(int(str(event["id"])))
-        if drv is None or not isinstance(fields, list) or not fields:
-            return None
-        return LogLine(drv=drv, text=plain(str(fields[0])))
-
-    def _message(self, event: Mapping[str, object]) -> LogLine | None:
+    def _take_message(self, event: Mapping[str, object]) -> None:
         text = plain(str(event.get("raw_msg") or event.get("msg") or ""))
         failed = _CODE.search(plain(str(event.get("msg") or "")))
         if failed is not None:
@@ -290,7 +271,6 @@ class NixLog:
         if event.get("level") == _ERROR:
             self.errors.append(text)
             self.lost = self.lost or _LOST.search(text) is not None
-        return None
 
 
 def plain(text: str) -> str:

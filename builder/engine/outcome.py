@@ -75,10 +75,5 @@ def labelled(variant: str, *, kernel: str) -> str:
 
 
 def for_kernel(listen: Listen, kernel: str) -> Listen:
-    """Return what one of several kernels tells its events, so that each says whose it is."""
-
-    def tell(event: Event) -> None:
-        outcome = None if event.outcome is None else replace(event.outcome, kernel=kernel)
-        listen(replace(event, variant=labelled(event.variant, kernel=kernel), outcome=outcome))
-
-    return tell
+    """Return what one of several kernels tells its events, so that each says whose it is; of one kernel, nothing."""
+    return lambda event: listen(replace(event, variant=labelled(event.variant, kernel=kernel)))

@@ -44,15 +44,13 @@ def remember(store: Store, kernel: str, variant: str, built: Built) -> None:
 def earlier(store: Store, kernel: str, variant: str, files: Sequence[File]) -> dict[str, File]:
     """Return the objects of the last build before that of `files`, by path; of a build that is not known, nothing."""
     note = store.note(_note(kernel, variant)) or {}
-    found = (_objects(note.get(name)) for name in ("now", "before"))
-    # A store that cannot be written still has the build before as its newest.
-    return next((known for known in found if known and not _are_of(files, known)), {})
-
-
-def _are_of(files: Sequence[File], known: Mapping[str, File]) -> bool:
-    """Whether files are those of a build that is known: each was made at the same times."""
-    shared = [file for file in files if file["output"] in known]
-    return bool(shared) and all(file == known[file["output"]] for file in shared)
+    for name in ("now", "before"):
+        known = _objects(note.get(name))
+        shared = [file for file in files if file["output"] in known]
+        # Files that were made at the same times are of this build; a store that cannot be written has the one before.
+        if known and not (shared and all(file == known[file["output"]] for file in shared)):
+            return known
+    return {}
 
 
 def _objects(table: Any) -> dict[str, File]:

@@ -5,18 +5,17 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeGuard
+from typing import Literal, TypeGuard
 
 from builder import codec
 from builder.engine import why_object
 from builder.engine.budget import Budget, Jobserver
 from builder.engine.compiled_files import CachedObjectError, CompiledFiles, ServedJob
-from builder.engine.outcome import CellOutcome, Event, Listen, Status
+from builder.engine.outcome import CellOutcome, Event, Listen, Status, for_kernel
 from builder.environment.fetch import Reach
 from builder.errors import AuditError, BuilderError, ConfigError, NotHereError, ToolError, WrongHashError
 from builder.files import drop_unfinished, write_atomic
 from builder.hashes import sha256
-from builder.kernel import Kernel
 from builder.loadtest.outcome import LoadError
 from builder.make import wheel_record as records
 from builder.make.job import CompileError, Job, OutOfMemoryError
@@ -30,7 +29,7 @@ from builder.plan import dry_run, size_estimate
 from builder.plan.ask import Ask, KernelBuild
 from builder.plan.planner import Planner
 from builder.run import Processes
-from builder.store import Damaged, StoredWheel
+from builder.store import Damaged, Store, StoredWheel
 from builder.store.locks import StoppedError
 from builder.wheel.archive import Wheel
 
@@ -80,8 +79,7 @@ class Shared:
 class Worker:
     """Builds the cells of one kernel."""
 
-    kernel: Kernel
-    ask: Ask
+    build: KernelBuild
     listen: Listen
     shared: Shared
     planner: Planner
@@ -89,28 +87,48 @@ class Worker:
     @classmethod
     def of(cls, build: KernelBuild, shared: Shared, listen: Listen) -> "Worker":
         """Return a worker that shares with others."""
+        tell = for_kernel(listen, build.shown)
+        planner = Planner(
+            kernel=build.kernel,
+            ask=build.ask,
+            step=lambda cell, text: tell(Event(variant=cell.variant, kind="step", text=text)),
+            processes=shared.processes,
+            reach=shared.reach,
+        )
+        return cls(build=build, listen=tell, shared=shared, planner=planner)
 
-        def step(cell: Cell, text: str) -> None:
-            listen(Event(variant=cell.variant, kind="step", text=text))
+    @property
+    def ask(self) -> Ask:
+        """How the cells are built."""
+        return self.build.ask
 
-        kernel, ask = build.kernel, build.ask
-        planner = Planner(kernel=kernel, ask=ask, step=step, processes=shared.processes, reach=shared.reach)
-        return cls(kernel=kernel, ask=ask, listen=listen, shared=shared, planner=planner)
+    @property
+    def store(self) -> Store:
+        """The store that wheels are taken from and kept in."""
+        return self.build.ask.store
+
+    def _say(self, cell: Cell, kind: Literal["step", "line", "note"], text: str) -> None:
+        self.listen(Event(variant=cell.variant, kind=kind, text=text))
 
     def run(self, cell: Cell) -> CellOutcome:
         """Build one cell, or take it from the store; an error becomes its outcome."""
         began = time.monotonic()
-        log = self.ask.store.log(self.kernel.config.general.name, cell.variant)
+        log = self.store.log(self.build.name, cell.variant)
         try:
             outcome = self._run(cell)
         except ConfigError:
             raise
         except OSError as error:
-            failure = _file_system(error)
+            where = f"'{error.filename}'" if error.filename else "the store"
+            failure = ToolError(
+                f"cannot use {where}: {error.strerror or error}",
+                help="free the disk or look at its permissions, or name another place with --store or BUILDER_STORE",
+            )
             outcome = CellOutcome(cell=cell, status="failed", reason=failure.message, error=failure)
         except BuilderError as error:
             outcome = self._refused(cell, error)
-        outcome = replace(outcome, seconds=time.monotonic() - began, log=log if log.is_file() else None)
+        seconds, kept = time.monotonic() - began, log if log.is_file() else None
+        outcome = replace(outcome, seconds=seconds, log=kept, kernel=self.build.shown)
         self.listen(Event(variant=cell.variant, kind="done", outcome=outcome))
         return outcome
 
@@ -130,42 +148,37 @@ class Worker:
         if self.shared.processes.cancelled:
             raise _stopped(cell, self.ask)
         spec = self.planner.spec(cell)
-        self.listen(Event(variant=cell.variant, kind="step", text="preparing"))
+        self._say(cell, "step", "preparing")
         record = self.planner.record(spec)
         if record is not None and not self.ask.again:
-            hit = self._hit(cell, record)
-            if hit is not None:
-                return hit
+            with self._lock(record.key):
+                found = dry_run.find(self.store, record.key)
+                if self._serves(found):
+                    return self._deliver_hit(cell, record, found)
         with self.planner.held(spec) as job:
             part = self.ask.part
             return self._finish(job, record_of(job)) if part is None else self._compile_part(job, part)
 
-    def _hit(self, cell: Cell, record: BuildRecord) -> CellOutcome | None:
-        with self._lock(record.key):
-            found = dry_run.find(self.ask.store, record.key)
-            return self._deliver_hit(cell, record, found) if self._serves(found) else None
-
     def _serves(self, found: StoredWheel | Damaged | None) -> TypeGuard[StoredWheel]:
         """Whether the store has an entry that passed the load test which is asked for."""
         return isinstance(found, StoredWheel) and BuildReport.from_json(found.report).load_test.answers(
-            self.planner.rule
+            self.ask.load_test_of(self.build.kernel)
         )
 
     def _deliver_hit(self, cell: Cell, record: BuildRecord, found: StoredWheel) -> CellOutcome:
         self._remember(cell, record)
-        self.ask.store.touch(record.key)
-        content = found.wheel.read_bytes()
-        return self._deliver(cell, found, content, status="hit", reason="nothing changed")
+        self.store.touch(record.key)
+        return self._deliver(cell, found, found.wheel.read_bytes(), status="hit", reason="nothing changed")
 
     def _finish(self, job: Job, record: BuildRecord) -> CellOutcome:
-        cell, store = job.cell, self.ask.store
+        cell = job.cell
         with self._lock(record.key):
-            found = dry_run.find(store, record.key)
+            found = dry_run.find(self.store, record.key)
             if isinstance(found, StoredWheel) and not self.ask.again:
                 tested = found if self._serves(found) else self._test_again(job, found)
                 return self._deliver_hit(cell, record, tested)
-            reason = dry_run.why(self.kernel, self.ask, cell, record=record, found=found)
-            self.listen(Event(variant=cell.variant, kind="note", text=reason))
+            reason = dry_run.why(self.build.kernel, self.ask, cell, record=record, found=found)
+            self._say(cell, "note", reason)
             entry, content = self._build(job, record)
             return self._deliver(cell, entry, content, status="built", reason=reason)
 
@@ -177,46 +190,42 @@ class Worker:
         """
         from builder.make import load  # noqa: PLC0415  half of what there is to import, and a hit needs none
 
-        cell = job.cell
-        with self.ask.store.scratch() as scratch:
-
-            def listen(text: str) -> None:
-                self.listen(Event(variant=cell.variant, kind="step", text=text))
-
-            wheel = Wheel.read(entry.wheel)
+        processes = self.shared.processes
+        with self.store.scratch() as scratch:
             place = Workplace(
-                job=job, scratch=scratch, log=scratch / "log", listen=listen, processes=self.shared.processes
+                job=job,
+                scratch=scratch,
+                log=scratch / "log",
+                listen=lambda text: self._say(job.cell, "step", text),
+                processes=processes,
             )
-            tested = load.test(place, wheel, early=None)
-        if self.shared.processes.cancelled:
-            raise _stopped(cell, self.ask)
-        tested.require(self.planner.rule)
+            tested = load.test(place, Wheel.read(entry.wheel), early=None)
+        if processes.cancelled:
+            raise _stopped(job.cell, self.ask)
+        tested.require(self.ask.load_test_of(self.build.kernel))
         report = replace(BuildReport.from_json(entry.report), load_test=tested).to_json()
         if not self.shared.writable:
             return replace(entry, report=report)
         content = (entry.wheel.name, entry.wheel.read_bytes())
-        return self.ask.store.put(entry.key, content, record=entry.record, report=report)
+        return self.store.put(entry.key, content, record=entry.record, report=report)
 
     @contextlib.contextmanager
     def _lock(self, key: str) -> Iterator[None]:
         with contextlib.ExitStack() as held:
             if self.shared.writable:  # else nothing in the store changes
-                held.enter_context(self.ask.store.lock(key, give_up=lambda: self.shared.processes.cancelled))
+                held.enter_context(self.store.lock(key, give_up=lambda: self.shared.processes.cancelled))
             yield
 
     def _build(self, job: Job, record: BuildRecord) -> tuple[StoredWheel, bytes]:
-        cell, store, key = job.cell, self.ask.store, record.key
-        log = store.log(self.kernel.config.general.name, cell.variant)
+        cell, store, key, name = job.cell, self.store, record.key, self.build.name
+        log = store.log(name, cell.variant)
         try:
             built = self._attempt(job, key, log)
         except OutOfMemoryError as error:
-            self.listen(
-                Event(variant=cell.variant, kind="note", text=f"{error.message.splitlines()[-1]}: built again, alone")
-            )
+            self._say(cell, "note", f"{error.message.splitlines()[-1]}: built again, alone")
             built = self._attempt(job, key, log, alone=True)
         except CachedObjectError:
-            text = "what the cache had cannot be linked: built again, without it"
-            self.listen(Event(variant=cell.variant, kind="note", text=text))
+            self._say(cell, "note", "what the cache had cannot be linked: built again, without it")
             built = self._attempt(job, key, log, cache=CompiledFiles())
         table, report = codec.encode(record), replace(built.report, log=str(log)).to_json()
         entry = StoredWheel(key=key, wheel=Path(built.name), sha256=sha256(built.content), record=table, report=report)
@@ -224,7 +233,7 @@ class Worker:
             with contextlib.suppress(PermissionError):  # another user's entry is in its place: delivered, and not kept
                 entry = store.put(key, (built.name, built.content), record=table, report=report)
             self._remember(cell, record)
-            why_object.remember(store, self.kernel.config.general.name, cell.variant, built)
+            why_object.remember(store, name, cell.variant, built)
         return entry, built.content
 
     def _attempt(
@@ -233,33 +242,31 @@ class Worker:
         """Build once; with `alone`, after memory ran out, with one compiler and no other cell."""
         from builder.make import cell as building  # noqa: PLC0415  half of what there is to import, and a hit needs none
 
-        cell = job.cell
-        scratch = self._scratch(key)
+        cell, store, name = job.cell, self.store, self.build.name
+        # With a time limit, what was compiled outlives this process.
+        resumable = self.shared.writable and (self.ask.time_limit is not None or store.has_partial(key))
+        scratch = store.partial(key) if resumable else store.scratch()
         with self._place(job, scratch, log, alone=alone, cache=cache or self.shared.cache) as place:
             try:
                 built = building.build(place.work, core=lambda: self.shared.jobserver.spare_core(allowed=place.shares))
             finally:
                 if not self.ask.options.only:
-                    size_estimate.remember(self.ask.store, self.kernel, cell, place.work.scratch / building.OUT)
-            built = replace(built, report=place.served.explained(built.report))
+                    size_estimate.remember(store, self.build.kernel, cell, place.work.scratch / building.OUT)
+            report = place.served.explained(built.report)
         if job.toolchain is not None:
-            self._remember_measures(cell, built.report)
-        return built
-
-    def _remember_measures(self, cell: Cell, report: BuildReport) -> None:
-        store, name = self.ask.store, self.kernel.config.general.name
-        store.set_measured(name, cell.variant, "seconds", (report.compile_seconds or 0) + (report.finish_seconds or 0))
-        if not report.cached:  # else its largest file was not compiled
-            store.set_measured(name, cell.variant, "peak", report.peak_memory or 0)
+            seconds = (report.compile_seconds or 0) + (report.finish_seconds or 0)
+            store.set_measured(name, cell.variant, "seconds", seconds)
+            if not report.cached:  # else its largest file was not compiled
+                store.set_measured(name, cell.variant, "peak", report.peak_memory or 0)
+        return replace(built, report=report)
 
     def _compile_part(self, job: Job, part: Part) -> CellOutcome:
         """Compile a part of the objects, which other parts need not wait for."""
         from builder.make import cell as building  # noqa: PLC0415
 
         cell = job.cell
-        log = self.ask.store.log(self.kernel.config.general.name, f"{cell.variant}-part{part.number}")
-        scratch = self.ask.store.scratch()
-        with self._place(job, scratch, log, alone=False, cache=self.shared.cache) as place:
+        log = self.store.log(self.build.name, f"{cell.variant}-part{part.number}")
+        with self._place(job, self.store.scratch(), log, alone=False, cache=self.shared.cache) as place:
             report, mine, of = building.compile_part(place.work, part)
             report = place.served.explained(report)
         reason = f"part {part}: {mine} of {of} files"
@@ -276,9 +283,9 @@ class Worker:
         cache: CompiledFiles,
     ) -> Iterator[_BuildPlace]:
         """Wait for memory and cores, and give what a build has; an error of it is looked at in view of the cache."""
-        cell, ask, name = job.cell, self.ask, self.kernel.config.general.name
-        admitted = self.shared.budget.admit(cell, alone=alone, learned=ask.store.measured(name, cell.variant, "peak"))
-        self.listen(Event(variant=cell.variant, kind="step", text="waiting for memory and cores"))
+        cell, ask, name = job.cell, self.ask, self.build.name
+        admitted = self.shared.budget.admit(cell, alone=alone, learned=self.store.measured(name, cell.variant, "peak"))
+        self._say(cell, "step", "waiting for memory and cores")
         with contextlib.ExitStack() as held:
             jobs = held.enter_context(admitted)
             folder = held.enter_context(scratch)
@@ -293,7 +300,7 @@ class Worker:
             )
             if self.shared.processes.cancelled:
                 raise _stopped(cell, ask)
-            expected = ask.store.measured(name, cell.variant, "seconds")
+            expected = self.store.measured(name, cell.variant, "seconds")
             self.listen(Event(variant=cell.variant, kind="step", text="compiling", expected=expected))
             given = replace(job, cores=jobs, jobserver=self.shared.jobserver.variables if shares else {})
             served = held.enter_context(cache.serve(given, scratch=folder))
@@ -313,16 +320,9 @@ class Worker:
                     raise _stopped(cell, ask, made) from None
                 raise served.judged(error) from None
 
-    def _scratch(self, key: str) -> contextlib.AbstractContextManager[Path]:
-        """Return a directory to build in; with a time limit, one that outlives this process."""
-        store = self.ask.store
-        resumable = self.shared.writable and (self.ask.time_limit is not None or store.has_partial(key))
-        return store.partial(key) if resumable else store.scratch()
-
     def _remember(self, cell: Cell, record: BuildRecord) -> None:
         with contextlib.suppress(OSError):  # a read-only store remembers nothing
-            name = self.kernel.config.general.name
-            self.ask.store.set_last(name, cell.variant, key=record.key, record=codec.encode(record))
+            self.store.set_last(self.build.name, cell.variant, key=record.key, record=codec.encode(record))
 
     def _deliver(self, cell: Cell, entry: StoredWheel, content: bytes, *, status: Status, reason: str) -> CellOutcome:
         """Write a wheel of the store to the output folder, whole or not at all, and return the outcome of its cell.
@@ -355,11 +355,3 @@ def _stopped(cell: Cell, ask: Ask, made: tuple[File, ...] = ()) -> StoppedError:
     error = StoppedError(f"{cell.variant}: stopped before it was finished", help=kept)
     error.files = made
     return error
-
-
-def _file_system(error: OSError) -> ToolError:
-    where = f"'{error.filename}'" if error.filename else "the store"
-    return ToolError(
-        f"cannot use {where}: {error.strerror or error}",
-        help="free the disk or look at its permissions, or name another place with --store or BUILDER_STORE",
-    )

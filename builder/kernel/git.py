@@ -1,10 +1,11 @@
 """Ask git about a folder that may be hostile; only this module and `git_fetch` start git, and git starts nothing."""
 
+import contextlib
 import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -32,14 +33,9 @@ _MOST_BYTES = 1 << 30
 class Answer:
     """The answer of git."""
 
-    returncode: int
+    ok: bool
+    """Whether git did what it was asked."""
     output: str
-    error: str
-
-    @property
-    def ok(self) -> bool:
-        """Whether git did what it was asked."""
-        return self.returncode == 0
 
     @property
     def line(self) -> str | None:
@@ -85,11 +81,7 @@ class Checkout:
             ToolError: git is not installed, cannot be started or does not answer.
         """
         done = _run(self.root, (*_ALWAYS, *arguments), env=_environment(self.root))
-        return Answer(
-            returncode=done.returncode,
-            output=os.fsdecode(done.content),
-            error=done.stderr,
-        )
+        return Answer(ok=done.returncode == 0, output=os.fsdecode(done.content))
 
     def commit(self, revision: str) -> str | None:
         """Return the commit that a revision names."""
@@ -106,32 +98,33 @@ class Checkout:
 
     def changed(self) -> bool:
         """Whether files of the folder that git knows were changed since HEAD; what cannot be told counts as changed."""
-        drivers = self._without_filters()
-        if drivers is None:
-            return True
-        where = self.inside or "."
-        # Work trees of submodules have settings of their own: only which commit they are at is looked at.
-        options = ("--porcelain", "--untracked-files=no", "--ignore-submodules=dirty")
-        answer = self.ask(*drivers, "status", *options, "--", where)
-        return not answer.ok or answer.output != ""
-
-    def _without_filters(self) -> tuple[str, ...] | None:
-        """Return the settings that turn off each filter of the repository and the user; None where one cannot be."""
         names = self.ask("config", "--null", "--name-only", "--get-regexp", r"^filter\.").output.split("\0")
         settings: list[str] = []
         for name in sorted(set(filter(None, names))):
             match = _FILTER.fullmatch(name)
-            if match is None:
-                return None
-            driver = match["name"]
+            if match is None:  # it cannot be turned off
+                return True
             for key in ("clean", "smudge", "process", "required"):
-                settings += ("-c", f"filter.{driver}.{key}={'false' if key == 'required' else ''}")
-        return tuple(settings)
+                settings += ("-c", f"filter.{match['name']}.{key}={'false' if key == 'required' else ''}")
+        # Work trees of submodules have settings of their own: only which commit they are at is looked at.
+        options = ("--porcelain", "--untracked-files=no", "--ignore-submodules=dirty")
+        answer = self.ask(*settings, "status", *options, "--", self.inside or ".")
+        return not answer.ok or answer.output != ""
 
     def regular_files(self, commit: str) -> Mapping[str, str] | None:
         """Return the object of each regular file that the folder had in a commit, by path; None where it was not."""
+        files = self._files(commit)
+        return None if files is None else {file.path: file.object for file in files}
+
+    def _files(self, commit: str) -> tuple["_File", ...] | None:
         tree = self.ask("ls-tree", "-r", "-l", "-z", f"{commit}:{self.inside}")
-        return {file.path: file.object for file in _regular_files(tree.output)} if tree.ok else None
+        files = []
+        for entry in filter(None, tree.output.split("\0")) if tree.ok else ():
+            facts, _, path = entry.partition("\t")
+            mode, _, identity, size = facts.split()
+            if mode in _REGULAR and size.isdigit() and not path.startswith("/") and ".." not in path.split("/"):
+                files.append(_File(object=identity, size=int(size), path=path))
+        return tuple(files) if tree.ok else None
 
     def write_tree(self, commit: str, target: Path) -> bool:
         """Write the regular files that the folder had in a commit, as they are stored; return whether it was there.
@@ -142,10 +135,9 @@ class Checkout:
         Raises:
             BuilderError: the files are larger than those of any kernel.
         """
-        tree = self.ask("ls-tree", "-r", "-l", "-z", f"{commit}:{self.inside}")
-        if not tree.ok:
+        files = self._files(commit)
+        if files is None:
             return False
-        files = tuple(_regular_files(tree.output))
         if sum(file.size for file in files) > _MOST_BYTES:
             raise BuilderError(
                 f"the kernel's folder has more than {_MOST_BYTES >> 20} MiB in commit {commit[:12]}",
@@ -159,7 +151,12 @@ class Checkout:
             _run(self.root, argv, env=_environment(self.root), stdin=asked, stdout=content)
             content.seek(0)
             for file in files:
-                _write(target / file.path, _next_object(content, file))
+                found, path = _next_object(content, file), target / file.path
+                # No work tree can have it where there are a file and a folder of one name.
+                with contextlib.suppress(FileExistsError, NotADirectoryError, IsADirectoryError, ValueError):
+                    if found is not None:
+                        path.parent.mkdir(parents=True, exist_ok=True)
+                        path.write_bytes(found)
         return True
 
 
@@ -176,14 +173,6 @@ def object_of(content: bytes, *, like: str) -> str:
     return git_blob(content, function=function)
 
 
-def _regular_files(listing: str) -> Iterator[_File]:
-    for entry in filter(None, listing.split("\0")):
-        facts, _, path = entry.partition("\t")
-        mode, _, identity, size = facts.split()
-        if mode in _REGULAR and size.isdigit() and not path.startswith("/") and ".." not in path.split("/"):
-            yield _File(object=identity, size=int(size), path=path)
-
-
 def _next_object(content: BinaryIO, file: _File) -> bytes | None:
     """Read the next object of `cat-file --batch`; None where the repository lacks it."""
     header = content.readline().split()
@@ -192,16 +181,6 @@ def _next_object(content: BinaryIO, file: _File) -> bytes | None:
     found = content.read(int(header[-1]))
     content.read(1)
     return found if header[0].decode() == file.object else None
-
-
-def _write(path: Path, content: bytes | None) -> None:
-    if content is None:
-        return
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    except (FileExistsError, NotADirectoryError, IsADirectoryError, ValueError):
-        return  # no work tree can have it either: a file and a folder of one name
 
 
 def make_copy(folder: Path, *arguments: str) -> None:

@@ -29,12 +29,7 @@ _SUBMODULE = "160000"
 _DEEPEST = 8
 """The most submodules that may be in one another."""
 
-Resolve = Callable[[str], str]
 Submodules = bool | tuple[str, ...]
-
-
-def _same(source: str) -> str:
-    return source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +37,7 @@ class Fetcher:
     """The way to fetch commits; the user's own settings of git hold, such as a proxy."""
 
     environ: Mapping[str, str]
-    resolve: Resolve = _same
+    resolve: Callable[[str], str] = lambda source: source
     """The place that a URL is fetched from."""
     protocols: tuple[str, ...] = ("https", "http", "ssh", "file")
     """Those that git may use; for others it would start programs that are named in the URL."""
@@ -101,7 +96,12 @@ class Fetcher:
         """Yield path, commit and URL of each submodule that is wanted."""
         if submodules is False or submodules == ():
             return
-        commits = dict(_links(self._ask(folder, "ls-tree", "-r", "-z", "HEAD").output))
+        commits: dict[str, str] = {}
+        for entry in filter(None, self._ask(folder, "ls-tree", "-r", "-z", "HEAD").output.split("\0")):
+            facts, _, path = entry.partition("\t")
+            mode, _, identity = facts.split()
+            if mode == _SUBMODULE:
+                commits[path] = identity
         urls = self._urls(folder)
         names = tuple(commits) if submodules is True else submodules
         for name in names:
@@ -141,24 +141,6 @@ class Fetcher:
         env |= {**VARIABLES, "GIT_CEILING_DIRECTORIES": str(folder.parent), "GIT_LFS_SKIP_SMUDGE": "1"}
         env["GIT_ALLOW_PROTOCOL"] = ":".join(self.protocols)
         return run([program(), *_SETTINGS, *arguments], cwd=folder, env=env, processes=self.processes, limits=_LIMITS)
-
-
-def fetch_commit(source: str, commit: str, target: Path, *, environ: Mapping[str, str]) -> None:
-    """Make `target` the files of one commit of a repository elsewhere.
-
-    Raises:
-        ToolError: git cannot be started, or the repository cannot be reached or has no such commit.
-    """
-    Fetcher(environ=environ).fetch(source, commit, target)
-
-
-def _links(listing: str) -> Iterator[tuple[str, str]]:
-    """Yield path and commit of each submodule of a tree."""
-    for entry in filter(None, listing.split("\0")):
-        facts, _, path = entry.partition("\t")
-        mode, _, identity = facts.split()
-        if mode == _SUBMODULE:
-            yield path, identity
 
 
 def _absolute(url: str, source: str) -> str:

@@ -63,11 +63,6 @@ def license_files(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(path for path in paths if _LICENSE.fullmatch(path)))
 
 
-def find_license_files(tree: Tree) -> tuple[str, ...]:
-    """Return the names of the license files in the folder of a kernel, sorted; links are none."""
-    return license_files(tree.plain_files(""))
-
-
 def source_set(kernel: Kernel, *, backend: Backend | None = None, tree: Tree | None = None) -> SourceSet:
     """Find the files of a kernel, or of its build for one backend.
 
@@ -83,7 +78,7 @@ def source_set(kernel: Kernel, *, backend: Backend | None = None, tree: Tree | N
     found.update(finder.of_steps())
     found.update(finder.headers(backend))
     shipped = frozenset(finder.package()) | frozenset(finder.data())
-    found.update(shipped, find_license_files(finder.tree), finder.readme())
+    found.update(shipped, license_files(finder.tree.plain_files("")), finder.readme())
     if finder.problems:
         has = kernel.source.has
         # An upgrade adds components to old configs: their problems are those of one that is in the text.
@@ -206,7 +201,9 @@ class _Finder:
         found = tuple(self.entries((*path, "src"), table.src))
         if len(self.problems) > before:
             return files_without(found, table.exclude)
-        files = (*found, *(_normal(entry) for entry in table.src if self.kernel.config.is_elsewhere(entry)))
+        # As globs see them; the path in a foreign tree is behind its name.
+        elsewhere = (entry.rpartition(":") for entry in table.src if self.kernel.config.is_elsewhere(entry))
+        files = (*found, *(f"{name}{colon}{posixpath.normpath(path)}" for name, colon, path in elsewhere))
         for number, entry in enumerate(table.exclude):
             if not files_named(entry, files):
                 message = f"no source matches {quoted(entry)}"
@@ -258,7 +255,8 @@ class _Finder:
         """Yield the files of the Python package that a wheel has by their extensions."""
         config, tree = self.kernel.config, self.tree
         directory, usual = package_directory(config), rendered_package(config)
-        inner = f"{directory}/{config.general.name.module}"
+        has_module = tree.is_file(f"{directory}/__init__.py")
+        inner = f"{directory}/{config.general.name.module if has_module else posixpath.basename(directory)}"
         place: KeyPath = ("general", "name") if directory == usual else ("wheel", "package")
         named = config.wheel.package
         if directory == "." or ".." in (named or "").split("/"):
@@ -270,25 +268,19 @@ class _Finder:
         elif not tree.contains(directory):
             message = f"the Python package {quoted(directory)} leaves the project through a symbolic link"
             self.refuse("B031", message, place, help="copy the package into the project")
-        elif not tree.is_file(f"{directory}/__init__.py"):
+        elif not has_module and not tree.is_file(f"{inner}/__init__.py"):
             self._no_package(directory, place)
-        elif tree.is_directory(inner):
-            self._nested(inner, directory, place)
+        elif not has_module or tree.is_directory(inner):
+            message = f"the Python package is nested in itself: '{inner}'"
+            self.refuse("B033", message, place, help=f"move the files of '{inner}' to '{directory}'")
         else:
             extensions = tuple(f".{extension}" for extension in config.pyext)
             yield from self.under(
                 place, directory, named=directory, wanted=lambda file: file.endswith(extensions) and _may_ship(file)
             )
 
-    def _nested(self, inner: str, directory: str, place: KeyPath) -> None:
-        message = f"the Python package is nested in itself: '{inner}'"
-        self.refuse("B033", message, place, help=f"move the files of '{inner}' to '{directory}'")
-
     def _no_package(self, directory: str, place: KeyPath) -> None:
         parent, module = posixpath.split(directory)
-        if self.tree.is_file(f"{directory}/{module}/__init__.py"):
-            self._nested(f"{directory}/{module}", directory, place)
-            return
         packages = [path.parent.name for path in sorted(self.tree.path(parent).glob("*/__init__.py"))]
         remedy = f"create '{directory}/__init__.py'"
         guess = nearest(module, packages)
@@ -341,12 +333,6 @@ def _is_header(file: str, *, built: tuple[str, ...]) -> bool:
 
 def _may_ship(file: str) -> bool:
     return not file.endswith(_NEVER_SHIPPED) and "/__pycache__/" not in file
-
-
-def _normal(entry: str) -> str:
-    """Return an entry as globs see it; the path in a foreign tree is behind its name."""
-    name, colon, path = entry.rpartition(":")
-    return f"{name}{colon}{posixpath.normpath(path)}"
 
 
 def _sources_are(files: Sequence[str]) -> str:

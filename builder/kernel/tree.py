@@ -5,7 +5,7 @@ import os
 import posixpath
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,8 @@ class Tree:
 
     root: Path
     real_root: str
-    _real_directories: dict[str, str] = field(default_factory=dict)
+    _inside: dict[str, bool] = field(default_factory=dict)
+    """Whether a path stays in the tree when links are followed."""
     _walks: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _globs: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _folders: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -53,15 +54,20 @@ class Tree:
 
     def is_file(self, relative: str) -> bool:
         """Whether `relative` is a file, following links; False for a name that no file system takes."""
-        return _is(stat.S_ISREG, f"{self.root}/{relative}")
+        return os.path.isfile(f"{self.root}/{relative}")  # noqa: PTH113  strings: this runs for many files
 
     def is_directory(self, relative: str) -> bool:
         """Whether `relative` is a directory, links followed."""
-        return _is(stat.S_ISDIR, f"{self.root}/{relative}")
+        return os.path.isdir(f"{self.root}/{relative}")  # noqa: PTH112
 
     def contains(self, relative: str) -> bool:
         """Whether `relative` stays in the tree when links are followed."""
-        return self._is_inside(os.path.realpath(self.root / relative))
+        if relative not in self._inside:
+            self._inside[relative] = self._is_inside(os.path.realpath(self.root / relative))
+        return self._inside[relative]
+
+    def _is_inside(self, real: str) -> bool:
+        return real == self.real_root or real.startswith(self.real_root.rstrip(os.sep) + os.sep)
 
     def has_plain(self, relative: str) -> bool:
         """Whether `relative` is a regular file of the tree and not a link: the common case, checked by one look."""
@@ -69,26 +75,15 @@ class Tree:
             return True
         path = os.path.join(self.root, relative)  # noqa: PTH118  strings: this runs once for each file
         try:
-            return stat.S_ISREG(os.lstat(path).st_mode) and self.contains_directory(os.path.dirname(relative))  # noqa: PTH120
+            return stat.S_ISREG(os.lstat(path).st_mode) and self.contains(os.path.dirname(relative))  # noqa: PTH120
         except (OSError, ValueError):
             return False
 
-    def contains_directory(self, relative: str) -> bool:
-        """Whether the directory `relative` stays in the tree when links are followed."""
-        real = self._real_directories.get(relative)
-        if real is None:
-            real = self._real_directories[relative] = os.path.realpath(self.root / relative)
-        return self._is_inside(real)
-
-    def _is_inside(self, real: str) -> bool:
-        return real == self.real_root or real.startswith(self.real_root.rstrip(os.sep) + os.sep)
-
     def plain_files(self, folder: str) -> tuple[str, ...]:
         """Return the names of the regular files directly in `folder`, sorted; hidden ones and links are none."""
-        known = self._folders.get(folder)
-        if known is None:
-            known = self._folders[folder] = tuple(entry.name for entry in self._entries(folder) if _is_plain(entry))
-        return known
+        if folder not in self._folders:
+            self._folders[folder] = tuple(name for name, kind in self._entries(folder) if kind == "plain")
+        return self._folders[folder]
 
     def walk(self, start: str) -> tuple[str, ...]:
         """Return the files under `start`, relative to the root, but no hidden ones.
@@ -96,10 +91,9 @@ class Tree:
         Raises:
             TooManyFilesError: there are more than a kernel has.
         """
-        known = self._walks.get(start)
-        if known is None:
-            known = self._walks[start] = tuple(self._walk(start))
-        return known
+        if start not in self._walks:
+            self._walks[start] = tuple(self._walk(start))
+        return self._walks[start]
 
     def _walk(self, start: str) -> Iterator[str]:
         budget = MOST_FILES
@@ -115,50 +109,38 @@ class Tree:
             if entered[real] > _MOST_WAYS:
                 raise TooManyFilesError(start)
             directories = []
-            for entry in self._entries(relative):
+            for name, kind in self._entries(relative):
                 budget -= 1
                 if budget < 0:
                     raise TooManyFilesError(start)
-                path = f"{relative}/{entry.name}" if relative else entry.name
-                if _is_plain(entry):
-                    self._plain.add(path)
-                    yield path
-                elif _is_directory(entry):
+                path = f"{relative}/{name}" if relative else name
+                if kind == "folder":
                     directories.append((path, ancestors | {real}))
-                else:
-                    yield path
+                    continue
+                if kind == "plain":
+                    self._plain.add(path)
+                yield path
             pending.extend(reversed(directories))
 
-    def _entries(self, relative: str) -> list["os.DirEntry[str]"]:
+    def _entries(self, relative: str) -> list[tuple[str, str]]:
+        """Return the name and the kind of what is in a directory, sorted: `plain`, `folder`, or another."""
         try:
             with os.scandir(self.root / relative) as entries:
-                found = [entry for entry in entries if not entry.name.startswith(".")]
+                return sorted((entry.name, _kind(entry)) for entry in entries if not entry.name.startswith("."))
         except OSError:
             return []
-        return sorted(found, key=lambda entry: entry.name)
 
     def glob(self, pattern: str) -> tuple[str, ...]:
         """Return the files that match `pattern`, sorted; `**` stands for any number of directories."""
-        known = self._globs.get(pattern)
-        if known is None:
-            known = self._globs[pattern] = self._glob(pattern)
-        return known
-
-    def _glob(self, pattern: str) -> tuple[str, ...]:
-        segments = tuple(pattern.split("/"))
-        literal = 0
-        while literal < len(segments) - 1 and not is_glob(segments[literal]):
-            literal += 1
-        start = "/".join(segments[:literal])
-        matcher = Matcher.of(segments)
-        return tuple(sorted(path for path in self.walk(start) if matcher.matches(path)))
-
-
-def _is(kind: Callable[[int], bool], path: str) -> bool:
-    try:
-        return kind(os.stat(path).st_mode)  # noqa: PTH116  strings, as above
-    except (OSError, ValueError):
-        return False
+        if pattern not in self._globs:
+            segments = tuple(pattern.split("/"))
+            literal = 0
+            while literal < len(segments) - 1 and not is_glob(segments[literal]):
+                literal += 1
+            start = "/".join(segments[:literal])
+            matcher = Matcher.of(segments)
+            self._globs[pattern] = tuple(sorted(path for path in self.walk(start) if matcher.matches(path)))
+        return self._globs[pattern]
 
 
 def is_glob(path: str) -> bool:
@@ -166,18 +148,13 @@ def is_glob(path: str) -> bool:
     return _WILDCARD.search(path) is not None
 
 
-def _is_plain(entry: "os.DirEntry[str]") -> bool:
+def _kind(entry: "os.DirEntry[str]") -> str:
     try:
-        return entry.is_file(follow_symlinks=False)
-    except OSError:
-        return False
-
-
-def _is_directory(entry: "os.DirEntry[str]") -> bool:
-    try:
-        return entry.is_dir()
+        if entry.is_file(follow_symlinks=False):
+            return "plain"
+        return "folder" if entry.is_dir() else "other"
     except OSError:  # a loop of links
-        return False
+        return "other"
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,47 +165,27 @@ class Matcher:
     """The pattern of each segment; None stands for `**`."""
     _after: dict[str, frozenset[int]]
     """Folder -> the positions reached after its path."""
-    _last: dict[str, tuple[re.Pattern[str], ...] | None]
-    """Folder -> what the name of a file in it may match, or None where every name does."""
 
     @classmethod
     def of(cls, segments: Sequence[str]) -> "Matcher":
         """Return the matcher of a pattern, given its segments."""
         patterns = tuple(None if text == "**" else re.compile(fnmatch.translate(text)) for text in segments)
-        return cls(patterns, {"": _past_stars(patterns, {0})}, {})
+        return cls(patterns, {"": _past_stars(patterns, {0})})
 
     def matches(self, path: str) -> bool:
         """Whether the pattern names a path."""
         folder, _, name = path.rpartition("/")
-        if folder not in self._last:
-            self._last[folder] = self._endings(self._reached(folder))
-        last = self._last[folder]
-        return last is None or any(pattern.match(name) for pattern in last)
-
-    def _endings(self, reached: frozenset[int]) -> tuple[re.Pattern[str], ...] | None:
-        """Return the patterns with which a path can end."""
-        end = len(self.patterns)
-        endings = []
-        for at in sorted(reached - {end}):
-            pattern = self.patterns[at]
-            if pattern is None and end in _past_stars(self.patterns, {at}):
-                return None
-            if pattern is not None and end in _past_stars(self.patterns, {at + 1}):
-                endings.append(pattern)
-        return tuple(endings)
+        return len(self.patterns) in self._step(self._reached(folder), name)
 
     def _reached(self, folder: str) -> frozenset[int]:
-        known = self._after.get(folder)
-        if known is None:
+        if folder not in self._after:
             parent, _, name = folder.rpartition("/")
-            known = self._after[folder] = self._step(self._reached(parent), name)
-        return known
+            self._after[folder] = self._step(self._reached(parent), name)
+        return self._after[folder]
 
     def _step(self, reached: frozenset[int], name: str) -> frozenset[int]:
         following = set()
-        for at in reached:
-            if at == len(self.patterns):
-                continue
+        for at in reached - {len(self.patterns)}:
             pattern = self.patterns[at]
             if pattern is None:
                 following.add(at)

@@ -10,7 +10,7 @@ from builder.config.text import KeyPath
 from builder.errors import Problem
 from builder.kernel import Kernel
 from builder.matrix import Decision, architectures, coverage, decide, rows, select, sets_with_cells, without_rows
-from builder.matrix.rules import Unmet, minor, unmet, unmet_of_extension
+from builder.matrix.rules import Unmet, unmet, unmet_of_extension
 from builder.wording import listed, nearest
 
 _RELEASE = "release"
@@ -36,10 +36,10 @@ def bounds(kernel: Kernel) -> Iterator[Problem]:
             yield problem("B123", message, path=("kernel", name, "cuda-minver"), severity="warning", help=remedy)
     for extension in config.extension:
         among = [row for row in rows() if extension in config.extensions(row.backend)]
-        reasons = [unmet_of_extension(config, extension, row.backend, row.place) for row in among]
+        reasons = [unmet_of_extension(config, extension, row.backend, row) for row in among]
         yield from _never_holds(kernel, ("extension", extension), "extension", reasons, "no wheel has it")
     for name, part in config.kernel.items():
-        reasons = [unmet(part, row.place) for row in rows() if row.backend is part.backend]
+        reasons = [unmet(part, row) for row in rows() if row.backend is part.backend]
         yield from _never_holds(kernel, ("kernel", name), "component", reasons, "no cell has the component")
 
 
@@ -123,7 +123,7 @@ def compiled_architectures(kernel: Kernel) -> Iterator[Problem]:
         if isinstance(component, CudaComponent) and component.cuda_capabilities is not None:
             path = ("kernel", name, "cuda-capabilities")
             cells = select(kernel.config, rows(), unbundled=True)
-            versions = {minor(cell.toolkit) for cell in cells if cell.backend is Backend.CUDA and cell.toolkit}
+            versions = {cell.release for cell in cells if cell.backend is Backend.CUDA and cell.release}
             least = component.cuda_minver
             toolkits = sorted(version for version in versions if least is None or least <= version)
             yield from _cuda(kernel, path, component.cuda_capabilities, toolkits)
@@ -155,7 +155,7 @@ def _cuda(kernel: Kernel, path: KeyPath, capabilities: tuple[str, ...], toolkits
         elif toolkits and not architectures.toolkits_with(capability, toolkits):
             named = ", ".join(map(str, toolkits))
             message = f"no toolkit of this kernel's cells, CUDA {named}, compiles for '{capability}': it is left out"
-            every = (minor(row.toolkit) for row in rows() if row.backend is Backend.CUDA and row.toolkit is not None)
+            every = (row.release for row in rows() if row.backend is Backend.CUDA and row.release is not None)
             able = ", ".join(map(str, architectures.toolkits_with(capability, every)))
             which = f"CUDA {able} would" if able else "no row of the build matrix would"
             remedy = f"{which}: remove it, or widen the bounds that leave the other toolkits out"

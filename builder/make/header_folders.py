@@ -8,7 +8,7 @@ from pathlib import Path
 from builder.config import Backend, Config
 from builder.errors import BuilderError
 from builder.hashes import Hasher
-from builder.kernel import git_fetch
+from builder.kernel.git_fetch import Fetcher
 from builder.make.job import Job
 from builder.pins import PinnedWheel
 from builder.render.arguments import Arguments
@@ -58,7 +58,7 @@ def fetched(config: Config, backend: Backend, *, environ: Mapping[str, str], roo
             continue
         folder = root / str(found["COMMIT"])
         if not folder.is_dir():
-            git_fetch.fetch_commit(str(found["SOURCE"]), str(found["COMMIT"]), folder, environ=environ)
+            Fetcher(environ=environ).fetch(str(found["SOURCE"]), str(found["COMMIT"]), folder)
         with contextlib.suppress(OSError):  # another user's
             os.utime(folder)  # when it was last used
         result[str(found["VARIABLE"])] = folder

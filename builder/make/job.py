@@ -21,7 +21,7 @@ from builder.pins import PinnedWheel
 from builder.render.project import Project
 from builder.toolchain import Toolchain, emulator
 from builder.toolchain.emulator import Emulator
-from builder.toolchain.tool import Search
+from builder.toolchain.tool import Search, no_digest
 from builder.wheel.options import BuildOptions
 
 
@@ -135,7 +135,7 @@ def loader_of(spec: Spec, environ: Mapping[str, str]) -> Emulator | NotLoadable 
         return None
     others = environment.pins.other_pythons
     if tools.crosses(cell):
-        search = Search(environ=environ, digest=lambda path: path.name)
+        search = Search(environ=environ, digest=no_digest)
         try:
             return emulator.find(search, cell.system, python=(*others, environment.pins.python)[0])
         except NotHereError as error:

@@ -1,6 +1,6 @@
 """The build matrix: the cells of a config, and the reason for each row that gives none."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from builder import codec
@@ -11,7 +11,6 @@ from builder.errors import BuilderError
 from builder.matrix.rules import (
     SETS,
     BackendRequest,
-    Exclusion,
     KeyPath,
     Place,
     Row,
@@ -76,16 +75,12 @@ def require_backends(config: Config, named: Iterable[Backend]) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class Cell(Place):
     """One wheel to build, named by its variant."""
 
     variant: str
     framework: Framework
     backend: Backend
-    system: str
-    torch: Version
-    """The torch to build against, or for noarch to test with; a plain library has nothing of it."""
-    toolkit: str | None
     compute: str
     stable_abi: Version | None = None
     tvm_ffi: Version | None = None
@@ -98,11 +93,6 @@ class Cell:
     def noarch(self) -> bool:
         """Whether the wheel has only Python files."""
         return self.framework is Framework.TORCH_NOARCH
-
-    @property
-    def place(self) -> Place:
-        """The facts that conditions are about."""
-        return Place.of(toolkit=self.toolkit, torch=self.torch, system=self.system)
 
     @property
     def name(self) -> Variant:
@@ -136,18 +126,24 @@ def decide(config: Config, among: Iterable[Row], *, unbundled: bool = False) -> 
     candidates = tuple(among)
     requests = {backend: BackendRequest.of(config, backend) for backend in {row.backend for row in candidates}}
     reasons = [left_out(requests[row.backend], row, unbundled=unbundled) for row in candidates]
-    newest = _newest(requests, candidates, reasons)
+    # The row of each group with the newest torch, and of equal ones the first.
+    newest: dict[tuple[str, ...], Row] = {}
+    for row, why in zip(candidates, reasons, strict=True):
+        request = requests[row.backend]
+        if why is None and request.merges and newest.setdefault(_group(request, row), row).torch < row.torch:
+            newest[_group(request, row)] = row
     taken: dict[tuple[str, str], Row] = {}
     decisions = []
     for row, why in zip(candidates, reasons, strict=True):
+        request = requests[row.backend]
         if why is not None:
             refused = Decision(row=row, cell=None, rule=why.rule, message=why.message, key=why.key, remedy=why.remedy)
             decisions.append(refused)
-            continue
-        request = requests[row.backend]
-        first = candidates[newest[_group(request, row)]] if request.merges else row
-        each = row.of_each_python() if request.each_python else (row,)
-        decisions += [_keep(request, one, newest=one if one is not row else first, taken=taken) for one in each]
+        elif request.merges and not request.each_python and newest[_group(request, row)] is not row:
+            decisions.append(_merged(request, row, newest[_group(request, row)]))
+        else:
+            each = row.of_each_python() if request.each_python else (row,)
+            decisions += [_kept(request, one, taken) for one in each]
     return tuple(decisions)
 
 
@@ -173,16 +169,16 @@ def absent(config: Config, cell: Cell, only: tuple[str, ...] = ()) -> tuple[Abse
     """Return the components that `cell` leaves out; `only` are the GPUs of a quick build."""
     if cell.noarch:
         return ()
-    without, place = _absent_extensions(config, cell, only), cell.place
+    without, toolkit = _absent_extensions(config, cell, only), cell.release
     found = []
     for name, part in config.components(cell.backend).items():
         minver: Version | None = getattr(part, "cuda_minver", None)
-        of_extension, own = without.get(part.extension), unmet(part, place, only)
+        of_extension, own = without.get(part.extension), unmet(part, cell, only)
         key: KeyPath
         if of_extension is not None:
             key = ("extension", str(part.extension), "when", of_extension.key)
             reason = f" with the extension '{part.extension}': {of_extension.message}"
-        elif minver is not None and place.toolkit is not None and place.toolkit < minver:
+        elif minver is not None and toolkit is not None and toolkit < minver:
             key = ("kernel", name, "cuda-minver")
             reason = f": CUDA {cell.toolkit} is below its cuda-minver"
         elif own is not None:
@@ -213,10 +209,9 @@ def without_absent_extensions(config: Config, cell: Cell, only: tuple[str, ...] 
 
 def linked_libraries(config: Config, cell: Cell) -> tuple[LibraryName, ...]:
     """Return the libraries that a build of `cell` needs; quick builds have what the full one has."""
-    place = cell.place
-    extensions = {name: table for name, table in config.extension.items() if may_hold(table.when, place)}
+    extensions = {name: table for name, table in config.extension.items() if may_hold(table.when, cell)}
     members = {name: part for name, part in config.kernel.items() if part.extension in (None, *extensions)}
-    left_out = [name for name, part in members.items() if not may_hold(part.when, place)]
+    left_out = [name for name, part in members.items() if not may_hold(part.when, cell)]
     return replace(config, extension=extensions, kernel=members).libraries(cell.backend, without=left_out)
 
 
@@ -224,7 +219,7 @@ def _absent_extensions(config: Config, cell: Cell, only: tuple[str, ...]) -> Map
     """Return the extensions of the cell's backend that it leaves out, and why."""
     # A config of one library alone has its components, and no table of it.
     names = (name for name in config.extension if name in config.extensions(cell.backend))
-    reasons = {name: unmet_of_extension(config, name, cell.backend, cell.place, only) for name in names}
+    reasons = {name: unmet_of_extension(config, name, cell.backend, cell, only) for name in names}
     return {name: why for name, why in reasons.items() if why is not None}
 
 
@@ -238,24 +233,7 @@ def _group(request: BackendRequest, row: Row) -> tuple[str, ...]:
     return (request.backend, row.system) if request.noarch else (request.backend, row.system, row.toolkit or "")
 
 
-def _newest(
-    requests: Mapping[Backend, BackendRequest], candidates: Sequence[Row], reasons: Sequence[Exclusion | None]
-) -> dict[tuple[str, ...], int]:
-    """Return for each group the index of its row with the newest torch, and of equal ones the first."""
-    newest: dict[tuple[str, ...], int] = {}
-    for index, (row, why) in enumerate(zip(candidates, reasons, strict=True)):
-        request = requests[row.backend]
-        if why is not None or not request.merges:
-            continue
-        group = _group(request, row)
-        if candidates[newest.setdefault(group, index)].torch < row.torch:
-            newest[group] = index
-    return newest
-
-
-def _keep(request: BackendRequest, row: Row, *, newest: Row, taken: dict[tuple[str, str], Row]) -> Decision:
-    if newest is not row:
-        return _merged(request, row, newest)
+def _kept(request: BackendRequest, row: Row, taken: dict[tuple[str, str], Row]) -> Decision:
     cell = _cell(request, row)
     # The system is part of every name but those of noarch cells, of which each system has one.
     first = taken.setdefault((cell.variant, cell.system), row)

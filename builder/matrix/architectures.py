@@ -1,4 +1,4 @@
-"""The GPU architectures that a toolkit compiles, of the ones that a kernel asks for."""
+"""The GPU architectures that a toolkit compiles, of the ones that a kernel asks for, and the GPUs of quick builds."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -9,10 +9,21 @@ from typing import Any
 from builder import toml
 from builder.config.gpus import CudaCode, code_of, plain
 from builder.config.source_tables import Component, CudaComponent, RocmComponent
-from builder.config.values import Version
+from builder.config.values import Backend, CudaCapability, InvalidValueError, RocmArch, Version
+from builder.errors import BuilderError
 from builder.resources import DATA
+from builder.wording import quoted
 
 _PTX = "+PTX"
+ALL = "all"
+"""Stands for all GPUs that a kernel names: a full build."""
+NATIVE = "native"
+"""The word for the GPUs of this machine."""
+_NAMES: Mapping[Backend, type[CudaCapability | RocmArch]] = {Backend.CUDA: CudaCapability, Backend.ROCM: RocmArch}
+BACKENDS = tuple(_NAMES)
+"""The backends whose compilers are told architectures."""
+_LONGEST = 3
+"""Digits of the number of an architecture, of which there are at most two today."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,16 +85,14 @@ def cuda(requested: tuple[str, ...] | None, toolkit: Version, only: tuple[str, .
 
 def _full(requested: tuple[str, ...], generation: Generation) -> Architectures:
     """Return what a generation compiles of a request; a GPU that it calls by another name is asked for by that one."""
-    names = {name: _renamed(name, generation) for name in requested}
+    names = {}
+    for name in requested:
+        halves = code_of(name)
+        virtual, real = (generation.renamed.get(plain(half), plain(half)) + half[len(plain(half)) :] for half in halves)
+        names[name] = CudaCode(virtual=virtual, real=real).name + _PTX * name.endswith(_PTX)
     found = intersect(tuple(names.values()), generation.capabilities, generation.targets)
     lost = (name for name, here in names.items() if here in found.lost)
     return Architectures(compiled=found.compiled, lost=_sorted(lost))
-
-
-def _renamed(name: str, generation: Generation) -> str:
-    code = code_of(name)
-    virtual, real = (generation.renamed.get(plain(half), plain(half)) + half[len(plain(half)) :] for half in code)
-    return CudaCode(virtual=virtual, real=real).name + _PTX * name.endswith(_PTX)
 
 
 def toolkits_with(capability: str, among: Iterable[Version]) -> tuple[Version, ...]:
@@ -224,3 +233,75 @@ def _order(name: str) -> tuple[Any, ...]:
 def natural(text: str) -> tuple[tuple[int, str], ...]:
     """Return a key that orders the numbers in a text as numbers."""
     return tuple((int(number), letters) for number, letters in re.findall(r"([0-9]+)([^0-9]*)", text))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetGpus:
+    """The GPUs of one backend that a quick build is for, by their architectures."""
+
+    backend: Backend
+    archs: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return ",".join(self.archs)
+
+
+def parse(text: str) -> TargetGpus:
+    """Read a list of architectures, such as `9.0a,8.0` or `gfx942`.
+
+    Raises:
+        BuilderError: a part of it is not an architecture, or they are of several backends.
+    """
+    found: dict[Backend, list[str]] = {}
+    for part in text.split(","):
+        name = part.strip()
+        found.setdefault(_backend_of(name), []).append(name)
+    if len(found) > 1:
+        several = " and ".join(f"{', '.join(names)} of {backend.facts.title}" for backend, names in found.items())
+        raise BuilderError(f"{several} are not for one build", help="build for each with a command of its own")
+    ((backend, names),) = found.items()
+    return of(backend, names)
+
+
+def of(backend: Backend, archs: Iterable[str]) -> TargetGpus:
+    """Return GPUs in natural order, each once."""
+    return TargetGpus(backend=backend, archs=tuple(sorted(set(archs), key=natural)))
+
+
+def _backend_of(name: str) -> Backend:
+    for backend, kind in _NAMES.items():
+        try:
+            kind(name)
+        except InvalidValueError:
+            continue
+        if max(map(len, re.findall("[0-9]+", name))) <= _LONGEST or backend is Backend.ROCM:
+            return backend
+    if name == NATIVE:
+        raise BuilderError(f"'{NATIVE}' stands alone", help="name architectures, or the GPUs of this machine, not both")
+    guess = CudaCapability.remedy(name) or RocmArch.remedy(name)
+    raise BuilderError(
+        f"{quoted(name)} is not an architecture of a GPU",
+        help=guess or "write those of CUDA as in '9.0a', those of ROCm as in 'gfx942', with commas between them",
+    )
+
+
+def require(archs: tuple[str, ...], backend: Backend, *, noarch: bool) -> None:
+    """Refuse architectures for a backend that has none of them.
+
+    Raises:
+        BuilderError: its wheels have no device code, or that of other GPUs.
+    """
+    if not archs:
+        return
+    if noarch or backend not in BACKENDS:
+        what = "is pure Python" if noarch else "is told no architectures"
+        raise BuilderError(
+            f"{', '.join(archs)}: what is built for {backend.facts.title} {what}",
+            help="leave the architectures out, or name a cell of CUDA or ROCm",
+        )
+    named = parse(",".join(archs)).backend
+    if named is not backend:
+        raise BuilderError(
+            f"{', '.join(archs)} is of {named.facts.title}, and the cell of {backend.facts.title}",
+            help=f"name architectures of {backend.facts.title}, or a cell of {named.facts.title}",
+        )

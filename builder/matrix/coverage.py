@@ -6,11 +6,11 @@ from functools import partial
 
 from builder.config import Backend, Config
 from builder.config.gpus import Gpu, GpuName, code_of
-from builder.config.source_tables import Component, CudaComponent, RocmComponent
+from builder.config.source_tables import CudaComponent, RocmComponent
 from builder.errors import BuilderError, NotHereError
 from builder.matrix import Cell, absent, absent_components, architectures, extensions_of
 from builder.matrix.architectures import Architectures, compiled_with_ptx
-from builder.matrix.rules import KeyPath, minor
+from builder.matrix.rules import KeyPath
 from builder.wording import listed
 
 
@@ -50,47 +50,40 @@ def of(config: Config, cell: Cell, only: tuple[str, ...] = ()) -> Iterator[Cover
 
     With `only`, the GPUs of a quick build, that of every component.
     """
-    if cell.noarch or cell.toolkit is None:
+    if cell.noarch or cell.release is None:
         return
     left_out = absent_components(config, cell, only)
     for name, part in config.components(cell.backend).items():
-        covered = None if name in left_out else _of_component(name, part, cell.toolkit, only)
-        if covered is not None:
-            yield covered
-
-
-def _of_component(name: str, part: Component, toolkit: str, only: tuple[str, ...]) -> Coverage | None:
-    requested: tuple[str, ...] | None
-    if isinstance(part, CudaComponent):
-        rule, requested, title = "cuda-capabilities", part.cuda_capabilities, f"CUDA {toolkit}"
-        select = partial(architectures.cuda, requested, minor(toolkit))
-    elif isinstance(part, RocmComponent):
-        rule, requested, title = "rocm-archs", part.rocm_archs, f"ROCm {toolkit}"
-        select = partial(architectures.rocm, requested)
-    else:
-        return None
-    asked = only or requested
-    if asked is None:
-        return None
-    return Coverage(
-        component=name,
-        rule=rule,
-        requested=asked,
-        toolkit=title,
-        selection=select(only),
-        full=select().compiled if only else None,
-    )
+        requested: tuple[str, ...] | None
+        if isinstance(part, CudaComponent):
+            rule, requested = "cuda-capabilities", part.cuda_capabilities
+            select = partial(architectures.cuda, requested, cell.release)
+        elif isinstance(part, RocmComponent):
+            rule, requested = "rocm-archs", part.rocm_archs
+            select = partial(architectures.rocm, requested)
+        else:
+            continue
+        asked = only or requested
+        if asked is not None and name not in left_out:
+            yield Coverage(
+                component=name,
+                rule=rule,
+                requested=asked,
+                toolkit=f"{cell.backend.facts.title} {cell.toolkit}",
+                selection=select(only),
+                full=select().compiled if only else None,
+            )
 
 
 def unserved(config: Config, cell: Cell) -> Iterator[tuple[GpuName, str]]:
     """Yield each required GPU that would lack code in a full build of a cell, and why."""
     names = () if cell.noarch or cell.toolkit is None else config.required_gpus(cell.backend)
-    left_out = absent_components(config, cell) if names else ()
+    if not names:
+        return
+    left_out = absent_components(config, cell)
     parts = {name: part for name, part in config.components(cell.backend).items() if name not in left_out}
     for name in names:
-        served = {
-            key: _serves(compiled_with_ptx(part, minor(str(cell.toolkit))), name.gpu) for key, part in parts.items()
-        }
+        served = {key: _serves(compiled_with_ptx(part, cell.release), name.gpu) for key, part in parts.items()}
         lacking = [key for key, serves in served.items() if serves is False]
         if lacking or True not in served.values():
             where = listed(lacking or parts)
@@ -137,8 +130,8 @@ def _without_code(cell: Cell, only: tuple[str, ...], empty: Sequence[Coverage]) 
     """Return the error of a cell with components that would have no code."""
     message = f"{cell.variant}: " + "; ".join(covered.message or "" for covered in empty)
     select, remedy = partial(architectures.rocm, None), "add one"
-    if cell.backend is Backend.CUDA and cell.toolkit is not None:
-        select = partial(architectures.cuda, None, minor(cell.toolkit))
+    if cell.backend is Backend.CUDA and cell.release is not None:
+        select = partial(architectures.cuda, None, cell.release)
         remedy = "add one, or set 'cuda-minver' above this toolkit to leave the component out of this cell"
     if not only:
         return BuilderError(message, help=f"it has {', '.join(select().compiled)}: {remedy}")

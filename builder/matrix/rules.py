@@ -7,7 +7,8 @@ from functools import cache
 from builder import resources, toml
 from builder.config import Backend, Config, Framework, Version
 from builder.config.conditions import When
-from builder.config.source_tables import Component, ExtensionName
+from builder.config.source_tables import Component, ExtensionName, Torch
+from builder.config.v5 import CudaGeneral
 from builder.matrix import architectures
 from builder.matrix.variant import dotted
 
@@ -21,25 +22,23 @@ KeyPath = tuple[str, ...]
 class Place:
     """The facts of a row of the matrix, or of a cell, that conditions are about."""
 
-    toolkit: Version | None
     torch: Version
+    """The torch to build against, or for noarch to test with; a plain library has nothing of it."""
+    toolkit: str | None
     system: str
 
-    @classmethod
-    def of(cls, *, toolkit: str | None, torch: Version, system: str) -> "Place":
-        """Return the place with the minor version of a toolkit."""
-        return cls(toolkit=None if toolkit is None else minor(toolkit), torch=torch, system=system)
+    @property
+    def release(self) -> Version | None:
+        """The `MAJOR.MINOR` of the toolkit."""
+        return None if self.toolkit is None else minor(self.toolkit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(Place):
     """A row of `data/matrix.toml`."""
 
-    torch: Version
     backend: Backend
-    toolkit: str | None
     compute: str
-    system: str
     variant: str | None
     tvm_ffi: Version | None
     tvm_ffi_variant: str | None
@@ -55,11 +54,6 @@ class Row:
         toolkit = "" if self.toolkit is None else f" {self.toolkit}"
         python = "" if self.python is None else f", Python {dotted(self.python)}"
         return f"torch {self.torch}, {self.backend.value}{toolkit}, {self.system}{python}"
-
-    @property
-    def place(self) -> Place:
-        """The facts that conditions are about."""
-        return Place.of(toolkit=self.toolkit, torch=self.torch, system=self.system)
 
     def of_each_python(self) -> tuple["Row", ...]:
         """Return the row for each Python that its torch has."""
@@ -136,13 +130,14 @@ def unmet_of_extension(
 
 
 def _unmet(when: When, parts: Iterable[Component], place: Place, only: tuple[str, ...]) -> Iterator[Unmet]:
-    if when.cuda is not None and (place.toolkit is None or place.toolkit not in when.cuda):
-        yield Unmet(key="cuda", message=f"CUDA {place.toolkit} is not {when.cuda}")
+    toolkit = place.release
+    if when.cuda is not None and (toolkit is None or toolkit not in when.cuda):
+        yield Unmet(key="cuda", message=f"CUDA {toolkit} is not {when.cuda}")
     if when.torch is not None and place.torch not in when.torch:
         yield Unmet(key="torch", message=f"torch {place.torch} is not {when.torch}")
     if when.systems and place.system not in when.systems:
         yield Unmet(key="system", message=f"{place.system} is not {' or '.join(when.systems)}")
-    if when.archs and not any(set(when.archs) & architectures.compiled(part, place.toolkit, only) for part in parts):
+    if when.archs and not any(set(when.archs) & architectures.compiled(part, toolkit, only) for part in parts):
         yield Unmet(key="arch", message=f"it is not compiled for {' or '.join(when.archs)}")
 
 
@@ -229,11 +224,20 @@ def _of_framework(request: BackendRequest, row: Row) -> Iterator[Exclusion]:
 def _of_versions(request: BackendRequest, row: Row) -> Iterator[Exclusion]:
     """Yield which bound of the kernel the row's toolkit or torch is beyond."""
     cuda, torch = request.config.general.cuda, request.config.torch
-    if row.backend is Backend.CUDA and cuda is not None and row.toolkit is not None:
-        bounds = (cuda.minver, cuda.maxver)
-        yield from _outside("toolkit", "CUDA", minor(row.toolkit), bounds=bounds, table=("general", "cuda"))
+    bounded: list[tuple[str, str, Version, CudaGeneral | Torch, KeyPath]] = []
+    if row.backend is Backend.CUDA and cuda is not None and row.release is not None:
+        bounded.append(("toolkit", "CUDA", row.release, cuda, ("general", "cuda")))
     if torch is not None:
-        yield from _outside("torch", "torch", row.torch, bounds=(torch.minver, torch.maxver), table=("torch",))
+        bounded.append(("torch", "torch", row.torch, torch, ("torch",)))
+    for rule, what, found, bounds, table in bounded:
+        if bounds.minver is not None and found < bounds.minver:
+            side, beyond, verb = "minver", f"below minver {bounds.minver}", "lower"
+        elif bounds.maxver is not None and bounds.maxver < found:
+            side, beyond, verb = "maxver", f"above maxver {bounds.maxver}", "raise"
+        else:
+            continue
+        remedy = f"{verb} '{'.'.join(table)}.{side}' to {found}"
+        yield Exclusion(rule=rule, message=f"{what} {found} is {beyond}", key=(*table, side), remedy=remedy)
     if request.stable is not None and row.torch < request.stable:
         yield Exclusion(
             rule="stable-abi",
@@ -257,7 +261,7 @@ def _of_matrix_table(request: BackendRequest, row: Row) -> Iterator[Exclusion]:
             yield Exclusion(
                 rule="systems", message=message, key=key, remedy=f"add \"{row.system}\" to '{'.'.join(key)}'"
             )
-    if request.toolkits is not None and row.toolkit is not None and minor(row.toolkit) not in request.toolkits:
+    if request.toolkits is not None and row.toolkit is not None and row.release not in request.toolkits:
         named = ", ".join(map(str, sorted(request.toolkits)))
         yield Exclusion(
             rule="toolkits",
@@ -271,18 +275,18 @@ def _of_conditions(request: BackendRequest, row: Row) -> Iterator[Exclusion]:
     """Yield each library of which the row would have no component; `cuda-minver` alone never leaves a row out."""
     if request.noarch:
         return
-    config, place = request.config, row.place
+    config, toolkit = request.config, row.release
     extensions = config.extensions(row.backend)
-    present = (name for name in extensions if unmet_of_extension(config, name, row.backend, place) is None)
+    present = (name for name in extensions if unmet_of_extension(config, name, row.backend, row) is None)
     for extension in (None, *present):
         reasons = {}
         compiled = False
         for name, part in config.of_library(extension).components(row.backend).items():
             minver: Version | None = getattr(part, "cuda_minver", None)
-            why = unmet(part, place)
+            why = unmet(part, row)
             if why is not None:
                 reasons[name] = why
-            elif minver is None or place.toolkit is None or minver <= place.toolkit:
+            elif minver is None or toolkit is None or minver <= toolkit:
                 compiled = True
         if reasons and not compiled:
             first, why = next(iter(reasons.items()))
@@ -294,17 +298,3 @@ def _of_conditions(request: BackendRequest, row: Row) -> Iterator[Exclusion]:
                 key=("kernel", first, "when", why.key),
                 remedy="widen the 'when' of a component",
             )
-
-
-def _outside(
-    rule: str, what: str, found: Version, *, bounds: tuple[Version | None, Version | None], table: KeyPath
-) -> Iterator[Exclusion]:
-    low, high = bounds
-    if low is not None and found < low:
-        side, beyond, verb = "minver", f"below minver {low}", "lower"
-    elif high is not None and high < found:
-        side, beyond, verb = "maxver", f"above maxver {high}", "raise"
-    else:
-        return
-    remedy = f"{verb} '{'.'.join(table)}.{side}' to {found}"
-    yield Exclusion(rule=rule, message=f"{what} {found} is {beyond}", key=(*table, side), remedy=remedy)

@@ -1,6 +1,6 @@
 """The cells that are asked for, the reasons for every other row, and the message where nothing is left."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from builder.config import Backend
@@ -21,10 +21,6 @@ from builder.matrix import (
     sets_with_cells,
     without_rows,
 )
-from builder.wording import listed, nearest
-
-_MOST_SHOWN = 12
-"""Cells that are listed where nothing was meant that is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,71 +126,12 @@ def require_cells(selection: Selection) -> None:
         return
     general = selection.kernel.config.general
     wanted = [decision for decision in selection.decisions if decision.row.backend in general.backends]
-    reasons = [f"  {decision.row}: {decision.message}{_at(selection, decision)}" for decision in wanted]
-    reasons += [f"  {_rowless(backend)}" for backend in selection.rowless]
-    first = f"no cell of '{general.name}' is selected: there is nothing to build"
-    raise NothingToDoError("\n".join([first, *reasons]), help=_remedy(selection, wanted))
-
-
-def to_build(kernel: Kernel, scope: Scope, *, variants: Sequence[str] = (), here: str) -> tuple[Cell, ...]:
-    """Return the cells in scope, or the named ones; of a noarch wheel only the cell of the system `here`.
-
-    Raises:
-        BuilderError: the scope names a backend that the kernel does not have.
-        NothingToDoError: there is no cell; the reasons are given.
-    """
-    if variants:
-        cells = _named(kernel, scope, variants, here=here)
-    else:
-        selection = ask(kernel, scope)
-        require_cells(selection)
-        cells = selection.cells
-    # One noarch wheel serves every system: it is built once.
-    by_name = _by_name(cells, here=here)
-    return tuple(cell for cell in cells if not cell.noarch or by_name[cell.variant] == cell)
-
-
-def by_variant(kernel: Kernel, scope: Scope, *, here: str) -> Mapping[str, Cell]:
-    """Return every cell of a kernel by its variant: those of the sets in scope come first, and win a name."""
-    # Each set by itself: a cell of a stable ABI is built with the newest torch of its set, and not of all.
-    others = ((name,) for name in SETS if name not in scope.sets)
-    found = [ask(kernel, replace(scope, sets=sets, unbundled=True)).cells for sets in (*others, scope.sets)]
-    by_name = _by_name([cell for cells in found for cell in cells], here=here)
-    own = {cell.variant for cell in found[-1]}
-    return dict(sorted(by_name.items(), key=lambda each: each[0] not in own))
-
-
-def _named(kernel: Kernel, scope: Scope, variants: Sequence[str], *, here: str) -> tuple[Cell, ...]:
-    require_cells(ask(kernel, replace(scope, sets=SETS, unbundled=True)))
-    by_name = by_variant(kernel, scope, here=here)
-    unknown = [variant for variant in variants if variant not in by_name]
-    if unknown:
-        raise NothingToDoError(f"{listed(unknown)}: no such cell of this kernel", help=_meant(unknown, by_name))
-    return tuple(by_name[variant] for variant in dict.fromkeys(variants))
-
-
-def _meant(unknown: Sequence[str], by_name: Mapping[str, Cell]) -> str:
-    """Guess what was meant: names that go on after what was given, as with a Python, or that are spelled nearly so."""
-    near: dict[str, None] = {}
-    for variant in unknown:
-        longer = [name for name in by_name if name.startswith(f"{variant}-")]
-        near |= dict.fromkeys(longer or filter(None, [nearest(variant, by_name)]))
-    if near:
-        return f"did you mean {' or '.join(map(repr, near))}?"
-    names = list(by_name)
-    more = f" and {len(names) - _MOST_SHOWN} more: `builder matrix --set all --all --format names` shows them"
-    return f"there are: {', '.join(names[:_MOST_SHOWN])}{more if names[_MOST_SHOWN:] else ''}"
-
-
-def _by_name(cells: Sequence[Cell], *, here: str) -> Mapping[str, Cell]:
-    """Return the cells by variant, a later one first; of a noarch variant the cell of this machine."""
-    ordered = sorted(cells, key=lambda cell: cell.noarch and cell.system == here)
-    return {cell.variant: cell for cell in ordered}
-
-
-def _at(selection: Selection, decision: Decision) -> str:
-    where = selection.where(decision)
-    return f", {where}" if where else ""
+    lines = [f"no cell of '{general.name}' is selected: there is nothing to build"]
+    for decision in wanted:
+        where = selection.where(decision)
+        lines.append(f"  {decision.row}: {decision.message}{where and f', {where}'}")
+    lines += [f"  {_rowless(backend)}" for backend in selection.rowless]
+    raise NothingToDoError("\n".join(lines), help=_remedy(selection, wanted))
 
 
 def _rowless(backend: Backend) -> str:
@@ -205,15 +142,13 @@ def _remedy(selection: Selection, wanted: Sequence[Decision]) -> str:
     """Return what to do about rows that give no cell, and about backends without rows."""
     remedies = [how for backend in selection.rowless if (how := selection.made_without_rows(backend)) is not None]
     unbundled = any(decision.rule == "bundle" for decision in wanted)
-    remedies += ["its cells are not part of a release: pass --all"] if unbundled else _other_sets(selection)
+    if unbundled:
+        remedies.append("its cells are not part of a release: pass --all")
+    else:  # cells of sets that are out of scope
+        scope = selection.scope
+        candidates = (row for row in replace(scope, sets=SETS).candidates(rows()) if scope.shows(row))
+        found = sets_with_cells(selection.kernel.config, candidates)
+        remedies += (f"`--set {name}` has cells of it" for name in found if name not in scope.sets)
     if wanted and not unbundled:
         remedies.append("widen what leaves the rows out; `builder matrix --explain` says what would change each")
     return "; ".join(remedies) or "`builder matrix --set all --all` shows what the whole matrix has"
-
-
-def _other_sets(selection: Selection) -> list[str]:
-    """Return how to build the cells that sets out of scope have."""
-    scope = selection.scope
-    candidates = (row for row in replace(scope, sets=SETS).candidates(rows()) if scope.shows(row))
-    found = sets_with_cells(selection.kernel.config, candidates)
-    return [f"`--set {name}` has cells of it" for name in found if name not in scope.sets]

@@ -52,12 +52,12 @@ class Variant:
     """A variant name, taken apart; `str()` puts it together again."""
 
     framework: Framework
-    version: Version | None
+    version: Version | None = None
     """Version of torch, of the stable ABI or of tvm-ffi; None for noarch and for a plain library."""
-    stable: bool
+    stable: bool = False
     backend: Backend
     compute: str
-    system: str | None
+    system: str | None = None
     """`<cpu>-<os>`; None for noarch."""
     python: str | None = None
     """The one Python that the library is for, such as `cp312`; None where one serves them all."""
@@ -71,12 +71,20 @@ class Variant:
         """
         match = _NAME.fullmatch(name)
         if match is None:
-            return cls._parse_noarch(name)
+            backend = next((each for each in Backend if name == each.facts.noarch_variant), None)
+            if backend is None:
+                examples = "'torch213-cxx11-cu130-x86_64-linux' or 'torch-cuda'"
+                raise ValueError(f"{name!r} is not a variant name, such as {examples}")
+            return cls(framework=Framework.TORCH_NOARCH, backend=backend, compute=backend.value)
+        backend, compute, system = backend_of(match["compute"]), match["compute"], match["system"]
         if match["framework"] is None:
-            return cls._plain(name, match)
+            if match["python"] or not backend.facts.ctypes:
+                why = "a plain library serves every Python" if match["python"] else f"{backend} has no plain libraries"
+                raise ValueError(f"{name!r}: {why}")
+            return cls(framework=Framework.CTYPES, backend=backend, compute=compute, system=system)
         tvm_ffi = match["framework"] == "tvm-ffi"
         stable = match["framework"] == "torch-stable-abi"
-        if bool(match["cxx11"]) != (not tvm_ffi and not stable and match["system"].endswith("-linux")):
+        if bool(match["cxx11"]) != (not tvm_ffi and not stable and system.endswith("-linux")):
             raise ValueError(f"{name!r}: '-cxx11' belongs to the names of torch on linux, and only there")
         if match["python"] and (tvm_ffi or stable):
             raise ValueError(f"{name!r}: a Python belongs to the names of torch, and not to those of a stable ABI")
@@ -85,40 +93,11 @@ class Variant:
             framework=Framework.TVM_FFI if tvm_ffi else Framework.TORCH,
             version=Version(f"{digits[0]}.{digits[1:]}"),
             stable=stable,
-            backend=backend_of(match["compute"]),
-            compute=match["compute"],
-            system=match["system"],
+            backend=backend,
+            compute=compute,
+            system=system,
             python=match["python"],
         )
-
-    @classmethod
-    def _plain(cls, name: str, match: re.Match[str]) -> "Variant":
-        backend = backend_of(match["compute"])
-        if match["python"] or not backend.facts.ctypes:
-            why = "a plain library serves every Python" if match["python"] else f"{backend} has no plain libraries"
-            raise ValueError(f"{name!r}: {why}")
-        return cls(
-            framework=Framework.CTYPES,
-            version=None,
-            stable=False,
-            backend=backend,
-            compute=match["compute"],
-            system=match["system"],
-        )
-
-    @classmethod
-    def _parse_noarch(cls, name: str) -> "Variant":
-        for backend in Backend:
-            if name == backend.facts.noarch_variant:
-                return cls(
-                    framework=Framework.TORCH_NOARCH,
-                    version=None,
-                    stable=False,
-                    backend=backend,
-                    compute=backend.value,
-                    system=None,
-                )
-        raise ValueError(f"{name!r} is not a variant name, such as 'torch213-cxx11-cu130-x86_64-linux' or 'torch-cuda'")
 
     @classmethod
     def of_wheel(cls, label: str, platform: str, *, python: str | None = None) -> "Variant":
@@ -140,33 +119,30 @@ class Variant:
         return self.framework is Framework.TORCH_NOARCH
 
     @property
+    def _words(self) -> tuple[str, ...]:
+        """The words of its name before the system: `torch213`, `cxx11` and `cu130`."""
+        if self.framework is Framework.CTYPES:
+            return "ctypes", self.compute
+        if self.version is None:
+            return tuple(self.backend.facts.noarch_variant.split("-"))
+        digits = f"{self.version.major}{self.version.minor}"
+        if self.framework is Framework.TVM_FFI:
+            return f"tvm-ffi{digits}", self.compute
+        if self.stable:
+            return f"torch-stable-abi{digits}", self.compute
+        cxx11 = ("cxx11",) if self.system is not None and self.system.endswith("-linux") else ()
+        return f"torch{digits}", *cxx11, self.compute
+
+    @property
     def label(self) -> str:
         """The local version label of its wheels: `torch213.cxx11.cu130`, `torch.stable210.cu130`, `torch.cuda`."""
-        if self.framework is Framework.CTYPES:
-            return f"ctypes.{self.compute}"
-        if self.version is None:
-            return str(self).replace("-", ".")
-        digits = f"{self.version.major}{self.version.minor}"
-        if self.framework is Framework.TVM_FFI:
-            return f"tvmffi{digits}.{self.compute}"
-        if self.stable:
-            return f"torch.stable{digits}.{self.compute}"
-        cxx11 = ".cxx11" if self.system is not None and self.system.endswith("-linux") else ""
-        return f"torch{digits}{cxx11}.{self.compute}"
+        label = ".".join(self._words)
+        for prefix, name in _NAME_PREFIX.items():
+            label = label.replace(name, prefix)
+        return label
 
     def __str__(self) -> str:
-        if self.framework is Framework.CTYPES:
-            return f"ctypes-{self.compute}-{self.system}"
-        if self.version is None or self.system is None:
-            return self.backend.facts.noarch_variant
-        digits = f"{self.version.major}{self.version.minor}"
-        if self.framework is Framework.TVM_FFI:
-            return f"tvm-ffi{digits}-{self.compute}-{self.system}"
-        if self.stable:
-            return f"torch-stable-abi{digits}-{self.compute}-{self.system}"
-        cxx11 = "-cxx11" if self.system.endswith("-linux") else ""
-        python = "" if self.python is None else f"-{self.python}"
-        return f"torch{digits}{cxx11}-{self.compute}-{self.system}{python}"
+        return "-".join((*self._words, *filter(None, (self.system, self.python))))
 
 
 def fits(variant: Variant, *, torch: Version, compute: str) -> bool:
@@ -177,13 +153,9 @@ def fits(variant: Variant, *, torch: Version, compute: str) -> bool:
         case Framework.TVM_FFI | Framework.CTYPES:
             return variant.compute == compute  # torch is not part of its ABI
         case Framework.TORCH:
-            return variant.compute == compute and _version_fits(variant, torch)
-
-
-def _version_fits(variant: Variant, torch: Version) -> bool:
-    if variant.version is None:
-        return True
-    return variant.version <= torch if variant.stable else variant.version == torch
+            known = variant.version
+            of_torch = known is None or (known <= torch if variant.stable else known == torch)
+            return variant.compute == compute and of_torch
 
 
 def python_of(interpreter: str, abi: str) -> str | None:

@@ -1,6 +1,8 @@
 """The question that a command asks of the planner: which kernels and cells, and every option of their build."""
 
-from collections.abc import Mapping
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -13,19 +15,48 @@ from builder.kernel import Kernel
 from builder.make.part import Part
 from builder.make.reproducible import Rules
 from builder.matrix import Cell
-from builder.matrix.quick import TargetGpus
+from builder.matrix.architectures import TargetGpus
 from builder.matrix.selection import Scope
-from builder.plan.limits import Machine, of_machine
 from builder.store import Store
 from builder.wheel.options import BuildOptions, epoch_of
 
+_RESERVED = 0.1
+"""Share of the memory that stays free for everything else."""
 
-def _write_store(store: Store) -> str:
-    return str(store.root)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildLimits:
+    """The cores and the bytes of memory that builds may use."""
+
+    cores: int
+    memory: int
 
 
-def _read_store(root: str) -> Store:
-    return Store(Path(root))
+def of_machine() -> BuildLimits:
+    """Return what this process may use: its affinity, and the smaller of the machine's and its cgroup's memory."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return BuildLimits(cores=cores, memory=int(min([total, *cgroup_limits()]) * (1 - _RESERVED)))
+
+
+def cgroup_limits(root: Path = Path("/sys/fs/cgroup"), member: Path = Path("/proc/self/cgroup")) -> Iterator[int]:
+    """Yield the memory limits of this process's cgroups and of all above them, versions 1 and 2."""
+    try:
+        lines = member.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, controllers, group = line.split(":", 2)
+        if controllers == "":
+            top, file = root, "memory.max"
+        elif "memory" in controllers.split(","):
+            top, file = root / "memory", "memory.limit_in_bytes"
+        else:
+            continue
+        path = top / group.lstrip("/")
+        for folder in (each for each in (path, *path.parents) if each.is_relative_to(top)):
+            with contextlib.suppress(OSError, ValueError):  # the root group has no file, an unlimited one says `max`
+                yield int((folder / file).read_text(encoding="ascii"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,9 +72,11 @@ class Ask:
     """The cells that are named; none for all in scope."""
     archs: TargetGpus | str | None = None
     """The GPUs of a quick build, `native` for those of this machine, or `all` for a full build, as None."""
-    store: Store = field(metadata=codec.spelled(write=_write_store, read=_read_store))
+    store: Store = field(
+        metadata=codec.spelled(write=lambda store: str(store.root), read=lambda root: Store(Path(root)))
+    )
     output: Path = Path()
-    limits: Machine = field(default_factory=of_machine)
+    limits: BuildLimits = field(default_factory=of_machine)
     """The cores and the memory that the build may use."""
     environ: Mapping[str, str]
     isolation: bool = True
@@ -92,7 +125,16 @@ class Ask:
                 option.
         """
         if self.part is not None:
-            self._require_part()
+            if self.engine == "nix":
+                raise BuilderError("builds by Nix have no parts", help="leave out --part, or --engine nix")
+            if self.cache is None:
+                message = "--part compiles for others, and --no-cache keeps nothing"
+                raise BuilderError(message, help="leave one of them out")
+            if self.cache.url is not None and not self.cache.access.writes:
+                raise BuilderError(
+                    f"--part compiles for others, and --cache-access {self.cache.access.value} gives them nothing",
+                    help="say --cache-access read-write",
+                )
         if self.per_file and self.engine != "nix":
             raise BuilderError("--per-file is for derivations of Nix", help="pass --engine nix, or leave it out")
         if self.engine == "nix" and not self.isolation:
@@ -100,18 +142,6 @@ class Ask:
         if self.engine == "nix" and dry_run:
             remedy = "leave out --engine nix, or ask Nix: nix build --dry-run"
             raise BuilderError("--dry-run asks the store of the local engine", help=remedy)
-
-    def _require_part(self) -> None:
-        """Refuse a part that nobody would get."""
-        if self.engine == "nix":
-            raise BuilderError("builds by Nix have no parts", help="leave out --part, or --engine nix")
-        if self.cache is None:
-            raise BuilderError("--part compiles for others, and --no-cache keeps nothing", help="leave one of them out")
-        if self.cache.url is not None and not self.cache.access.writes:
-            raise BuilderError(
-                f"--part compiles for others, and --cache-access {self.cache.access.value} gives them nothing",
-                help="say --cache-access read-write",
-            )
 
     def load_test_of(self, kernel: Kernel) -> LoadTestRule:
         """Return what becomes of a wheel that cannot be imported; a part of the objects makes none."""
@@ -136,6 +166,10 @@ class KernelBuild:
         return str(self.kernel.config.general.name)
 
     @property
-    def folder(self) -> str:
-        """The folder of the kernel, as it was named."""
-        return self.kernel.root.as_posix()
+    def shown(self) -> str:
+        """The name that results have, where several kernels are built; else empty."""
+        return self.name if self.ask.several else ""
+
+    def label(self, cell: Cell) -> str:
+        """Return the name of a cell as commands take it: `KERNEL:VARIANT` where several kernels are built."""
+        return f"{self.name}:{cell.variant}" if self.ask.several else cell.variant

@@ -1,6 +1,5 @@
 """The cells that this machine can build, and the tools that it lacks for the others; nothing is fetched."""
 
-import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,45 +9,25 @@ from builder.config import Backend, Framework
 from builder.environment import indexes, interpreters
 from builder.errors import BuilderError, ConfigError, NotHereError
 from builder.make.job import NotLoadable, loader_of
-from builder.matrix import Cell, Row
+from builder.matrix import Row
 from builder.matrix.variant import dotted
 from builder.plan import crossing
 from builder.plan.ask import KernelBuild
 from builder.plan.planner import Planner
 from builder.toolchain import emulator, this_machine
-from builder.toolchain.tool import Search
+from builder.toolchain.tool import Search, no_digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowSupport:
-    """Whether a row of the matrix can be built here; `missing` says what it lacks."""
+class Support:
+    """Whether a cell can be built here; `missing` says what it lacks."""
 
-    row: Row
+    variant: str
+    """The cell's name; of a row of the matrix, that of its classic torch cell."""
     missing: str | None
     help: str | None = None
     how: str = ""
     """The differences to other builds: the option that asks for it, and that its wheel is not loaded."""
-
-    @property
-    def variant(self) -> str:
-        """The classic torch cell of the row."""
-        return self.row.variant or ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CellSupport:
-    """Whether a cell of a kernel can be built here; `missing` says what it lacks."""
-
-    cell: Cell
-    missing: str | None
-    help: str | None = None
-    how: str = ""
-    """The differences to other builds: the option that asks for it, and that its wheel is not loaded."""
-
-    @property
-    def variant(self) -> str:
-        """The cell's name."""
-        return self.cell.variant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,37 +40,47 @@ class _Machine:
     _tools: dict[tuple[Backend, str | None, str | None], BuilderError | None] = field(default_factory=dict)
     _pythons: dict[str, Path | None] = field(default_factory=dict)
 
-    def support(self, row: Row) -> RowSupport:
+    def support(self, row: Row) -> Support:
         """Return whether a row can be built here."""
-        crosses = row.system != toolchain.system()
+        crosses, variant = row.system != toolchain.system(), row.variant or ""
         elsewhere = _elsewhere(row.system)
         if crosses and not crossing.possible(row.backend, row.system):
-            return RowSupport(row=row, missing=_no_machine(row.system), help=elsewhere)
+            return Support(variant=variant, missing=f"no machine of {row.system}", help=elsewhere)
         try:
             pinned, loaded = self._environment(row)
         except BuilderError as error:
-            return RowSupport(row=row, missing=error.message, help=error.help)
+            return Support(variant=variant, missing=error.message, help=error.help)
         # A toolkit among the pins is made when it is needed.
         brings = any(wheel.name == crossing.NVCC for wheel in pinned.wheels)
         if crosses and row.backend is Backend.CUDA and not brings:
-            return RowSupport(row=row, missing=f"no CUDA {row.toolkit} for {row.system}", help=elsewhere)
+            return Support(variant=variant, missing=f"no CUDA {row.toolkit} for {row.system}", help=elsewhere)
         tool = (Backend.CPU, None) if brings else (row.backend, row.toolkit)
         target = row.system if crosses else None
-        problem = self.missing_tool(*tool, target) or self._refused_by_nvcc(row, target)
+        problem = self.missing_tool(*tool, target)
+        if problem is None and row.backend is Backend.CUDA and row.toolkit is not None:
+            try:
+                this_machine.require_for_nvcc(self.tools, row.toolkit, target=target)
+            except NotHereError as error:
+                problem = error
         if problem is not None:
             remedy = f"{problem.help}; or {elsewhere}" if crosses else problem.help
-            return RowSupport(row=row, missing=problem.message, help=remedy)
-        return RowSupport(row=row, missing=None, how=self._how(row, pinned, crosses=crosses, loaded=loaded))
+            return Support(variant=variant, missing=problem.message, help=remedy)
+        python, how = (*pinned.other_pythons, pinned.python)[0], ""
+        if crosses:
+            how = f"with --system {row.system}"
+            try:
+                emulator.find(self.tools, row.system, python=python)
+            except NotHereError:
+                how += ", and are not loaded"
+        elif not loaded:
+            lacking = dotted(python)
+            how = f"and are not loaded, for lack of Python {lacking} (uv python install {lacking})"
+        return Support(variant=variant, missing=None, how=how)
 
-    def _refused_by_nvcc(self, row: Row, target: str | None) -> BuilderError | None:
-        """Return why nvcc takes no compiler that is here; None where it does."""
-        if row.backend is not Backend.CUDA or row.toolkit is None:
-            return None
-        try:
-            this_machine.require_for_nvcc(Search(environ=self.environ, digest=_no_digest), row.toolkit, target=target)
-        except NotHereError as error:
-            return error
-        return None
+    @property
+    def tools(self) -> Search:
+        """The search for tools."""
+        return Search(environ=self.environ, digest=no_digest)
 
     def _environment(self, row: Row) -> tuple[pins.PinSet, bool]:
         """Return the wheels of a row, and whether its torch is for a Python that is here."""
@@ -107,17 +96,6 @@ class _Machine:
             return self.known.environment(replace(wanted, python=at_hand.tag), any_python=True), False
         return self.known.environment(replace(wanted, python=found.tag)), True
 
-    def _how(self, row: Row, pinned: pins.PinSet, *, crosses: bool, loaded: bool) -> str:
-        pythons = (*pinned.other_pythons, pinned.python)
-        if crosses:
-            search = Search(environ=self.environ, digest=_no_digest)
-            with contextlib.suppress(NotHereError):
-                emulator.find(search, row.system, python=pythons[0])
-                return f"with --system {row.system}"
-            return f"with --system {row.system}, and are not loaded"
-        python = dotted(pythons[0])
-        return "" if loaded else f"and are not loaded, for lack of Python {python} (uv python install {python})"
-
     def _python(self, tag: str) -> Path | None:
         if tag not in self._pythons:
             self._pythons[tag] = interpreters.find(tag, finders=self.finders)
@@ -129,7 +107,7 @@ class _Machine:
         if key not in self._tools:
             self._tools[key] = None
             try:
-                toolchain.find(backend, environ=self.environ, toolkit=toolkit, digest=_no_digest, target=target)
+                toolchain.find(backend, environ=self.environ, toolkit=toolkit, digest=no_digest, target=target)
             except BuilderError as error:
                 self._tools[key] = error
         return self._tools[key]
@@ -139,22 +117,13 @@ def _elsewhere(system: str) -> str:
     return f"build it there, or in CI: builder matrix --system {system} --format github"
 
 
-def _no_machine(system: str) -> str:
-    return f"no machine of {system}"
-
-
-def _no_digest(path: Path) -> str:
-    """Return a placeholder: digests are for build keys."""
-    return path.name
-
-
-def row_support(rows: Sequence[Row], environ: Mapping[str, str]) -> Iterator[RowSupport]:
+def row_support(rows: Sequence[Row], environ: Mapping[str, str]) -> Iterator[Support]:
     """Yield for each row whether a classic torch cell of it can be built here; nothing is fetched."""
     machine = _Machine(environ=environ, finders=indexes.read(environ))
     yield from map(machine.support, rows)
 
 
-def cell_support(build: KernelBuild) -> Iterator[CellSupport]:
+def cell_support(build: KernelBuild) -> Iterator[Support]:
     """Yield for each cell of a kernel whether it can be built here, as far as is known before anything is fetched.
 
     Raises:
@@ -162,25 +131,26 @@ def cell_support(build: KernelBuild) -> Iterator[CellSupport]:
     """
     ask = replace(build.ask, crosses=True)
     machine = _Machine(environ=ask.environ, finders=indexes.read(ask.environ))
-    planner = Planner(kernel=build.kernel, ask=ask, step=lambda _cell, _text: None)
-    yield from (_cell_support(cell, planner, machine) for cell in build.cells)
-
-
-def _cell_support(cell: Cell, planner: Planner, machine: _Machine) -> CellSupport:
-    crosses = toolchain.crosses(cell)
-    if crosses and not crossing.possible(cell.backend, cell.system):
-        return CellSupport(cell=cell, missing=_no_machine(cell.system), help=_elsewhere(cell.system))
-    problem = None if cell.noarch else machine.missing_tool(Backend.CPU, None, cell.system if crosses else None)
-    if problem is not None:
-        remedy = f"{problem.help}; or {_elsewhere(cell.system)}" if crosses else problem.help
-        return CellSupport(cell=cell, missing=problem.message, help=remedy)
-    try:
-        spec = planner.spec(cell)
-    except ConfigError:
-        raise
-    except BuilderError as error:
-        return CellSupport(cell=cell, missing=error.message.removeprefix(f"{cell.variant}: "), help=error.help)
-    ways = [f"with --system {cell.system}"] if crosses else []
-    if isinstance(loader_of(spec, machine.environ), NotLoadable):
-        ways.append("and are not loaded")
-    return CellSupport(cell=cell, missing=None, how=", ".join(ways))
+    planner = Planner(kernel=build.kernel, ask=ask)
+    for cell in build.cells:
+        crosses, elsewhere = toolchain.crosses(cell), _elsewhere(cell.system)
+        if crosses and not crossing.possible(cell.backend, cell.system):
+            yield Support(variant=cell.variant, missing=f"no machine of {cell.system}", help=elsewhere)
+            continue
+        problem = None if cell.noarch else machine.missing_tool(Backend.CPU, None, cell.system if crosses else None)
+        if problem is not None:
+            remedy = f"{problem.help}; or {elsewhere}" if crosses else problem.help
+            yield Support(variant=cell.variant, missing=problem.message, help=remedy)
+            continue
+        try:
+            spec = planner.spec(cell)
+        except ConfigError:
+            raise
+        except BuilderError as error:
+            missing = error.message.removeprefix(f"{cell.variant}: ")
+            yield Support(variant=cell.variant, missing=missing, help=error.help)
+            continue
+        ways = [f"with --system {cell.system}"] if crosses else []
+        if isinstance(loader_of(spec, machine.environ), NotLoadable):
+            ways.append("and are not loaded")
+        yield Support(variant=cell.variant, missing=None, how=", ".join(ways))

@@ -1,36 +1,30 @@
 """Choose what is built: of each kernel that is asked for its cells, their GPUs and their compilers."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 
 from builder import render, toolchain
 from builder.config import Backend, ToolchainChoice
 from builder.errors import BuilderError, ConfigError, NothingToDoError
 from builder.kernel import Kernel
-from builder.matrix import Cell, coverage, is_noarch, quick, require_backends
-from builder.matrix.quick import TargetGpus
-from builder.matrix.selection import Scope, by_variant, to_build
+from builder.matrix import SETS, Cell, architectures, coverage, is_noarch, require_backends
+from builder.matrix.architectures import TargetGpus
+from builder.matrix.selection import Scope, require_cells
+from builder.matrix.selection import ask as ask_matrix
 from builder.plan.ask import Ask, KernelBuild
-from builder.plan.kernels import Refusal, among, joined, load
-from builder.wording import nearest, quoted, reasons_left_out
+from builder.plan.kernels import Chosen, Refusal, in_scope, joined, of_each
+from builder.wording import listed, nearest, quoted
+
+_MOST_SHOWN = 12
+"""Cells that are listed where nothing was meant that is known."""
 
 
-class NoGpuCodeError(BuilderError):
-    """Nothing that is to be built has code for the GPUs that are named."""
+class NoPartError(BuilderError):
+    """A kernel has no part in what is asked for; the message says why."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
-    """The builds that are asked for, and why other kernels have none."""
-
-    builds: tuple[KernelBuild, ...]
-    left_out: Mapping[str, str]
-    """The reason for which a kernel has no build, by its name."""
-    refusals: tuple[Refusal, ...]
-
-
-def choose(ask: Ask) -> Chosen:
+def choose(ask: Ask) -> Chosen[KernelBuild]:
     """Return the cells of each kernel that is asked for, and the GPUs that they are built for alone.
 
     Where several kernels are asked for, what is wrong with one is a refusal, and the others can be built.
@@ -41,37 +35,27 @@ def choose(ask: Ask) -> Chosen:
     """
     if ask.several and ask.options.unique_id is not None:
         raise BuilderError("--unique-id names the ops of one kernel", help="build that kernel by itself")
-    loaded = load(ask.kernels, several=ask.several)
-    scoped = among(loaded.kernels, ask.scope, several=ask.several)
-    named = _variants([kernel for kernel, _ in scoped.scopes], ask) if ask.several and ask.variants else None
-    builds: list[KernelBuild] = []
-    left_out, refusals = dict(scoped.left_out), list(loaded.refusals)
-    for kernel, scope in scoped.scopes:
-        name = kernel.config.general.name
-        own = ask.variants if named is None else named[name]
+    scoped = in_scope(ask.kernels, ask.scope, several=ask.several)
+    named = _variants([kernel for kernel, _ in scoped.found], ask) if ask.several and ask.variants else None
+
+    def build(kernel: Kernel, scope: Scope) -> KernelBuild:
+        own = ask.variants if named is None else named[kernel.config.general.name]
         if named is not None and not own:
-            left_out[name] = "no cell that is named"
-            continue
-        try:
-            builds.append(build_of(kernel, replace(ask, scope=scope, variants=own)))
-        except BuilderError as error:
-            if not ask.several:
-                raise
-            match error:
-                case NothingToDoError():
-                    left_out[name] = "no cell is selected"
-                case NoGpuCodeError():
-                    left_out[name] = error.message
-                case _:
-                    refusals.append(Refusal(folder=kernel.root, error=error))
-    if ask.several:
-        unrenderable = {refusal.folder: refusal for refusal in _unrenderable(builds)}
-        builds = [build for build in builds if build.kernel.root not in unrenderable]
-        refusals += unrenderable.values()
-    if not builds and not refusals:
-        reasons = (f"  {reason}" for reason in reasons_left_out(left_out))
-        raise NothingToDoError("\n".join(("no cell of any kernel is selected: there is nothing to build", *reasons)))
-    return Chosen(builds=tuple(builds), left_out=left_out, refusals=tuple(refusals))
+            raise NoPartError("no cell that is named")
+        return build_of(kernel, replace(ask, scope=scope, variants=own))
+
+    def why_left_out(_: Kernel, error: BuilderError) -> str | None:
+        if isinstance(error, NothingToDoError):
+            return "no cell is selected"
+        return error.message if isinstance(error, NoPartError) else None
+
+    nothing = "no cell of any kernel is selected: there is nothing to build"
+    chosen = of_each(scoped, build, several=ask.several, why_left_out=why_left_out, nothing=nothing)
+    if not ask.several:
+        return chosen
+    wrong = {refusal.folder: refusal for refusal in _unrenderable(chosen.found)}
+    builds = tuple(each for each in chosen.found if each.kernel.root not in wrong)
+    return replace(chosen, found=builds, refusals=(*chosen.refusals, *wrong.values()))
 
 
 def build_of(kernel: Kernel, ask: Ask) -> KernelBuild:
@@ -83,13 +67,13 @@ def build_of(kernel: Kernel, ask: Ask) -> KernelBuild:
         NothingToDoError: there is no cell; the reasons are given.
     """
     archs, scope = ask.archs, ask.scope
-    if archs is None or archs == quick.ALL:
+    if archs is None or archs == architectures.ALL:
         return KernelBuild(kernel=kernel, cells=cells(kernel, scope, variants=ask.variants), ask=ask)
     if ask.variants:
         found = cells(kernel, scope, variants=ask.variants)
         target = _target(kernel, archs, [cell.backend for cell in found], ask.environ)
         for cell in found:
-            quick.require(target.archs, cell.backend, noarch=cell.noarch)
+            architectures.require(target.archs, cell.backend, noarch=cell.noarch)
     else:
         require_backends(kernel.config, scope.backends)
         target = _target(kernel, archs, scope.backends or kernel.config.general.backends, ask.environ)
@@ -98,23 +82,65 @@ def build_of(kernel: Kernel, ask: Ask) -> KernelBuild:
 
 
 def cells(kernel: Kernel, scope: Scope, *, variants: Sequence[str] = ()) -> tuple[Cell, ...]:
-    """Return the cells that options name, of noarch wheels the one of this machine.
+    """Return the cells in scope, or the named ones; of a noarch wheel only the cell of this machine.
 
     Raises:
         BuilderError: the scope names a backend that the kernel does not have.
         NothingToDoError: there is no cell; the reasons are given.
     """
-    own = [variant.removeprefix(f"{kernel.config.general.name}:") for variant in variants]
-    return to_build(kernel, scope, variants=own, here=toolchain.system())
+    variants = [variant.removeprefix(f"{kernel.config.general.name}:") for variant in variants]
+    if variants:
+        known = _by_variant(kernel, scope)
+        if not known:
+            require_cells(ask_matrix(kernel, replace(scope, sets=SETS, unbundled=True)))
+        unknown = [variant for variant in variants if variant not in known]
+        if unknown:
+            raise NothingToDoError(f"{listed(unknown)}: no such cell of this kernel", help=_meant(unknown, known))
+        return tuple(known[variant] for variant in dict.fromkeys(variants))
+    selection = ask_matrix(kernel, scope)
+    require_cells(selection)
+    # One noarch wheel serves every system: it is built once.
+    by_name = _by_name(selection.cells)
+    return tuple(cell for cell in selection.cells if not cell.noarch or by_name[cell.variant] == cell)
+
+
+def _by_variant(kernel: Kernel, scope: Scope) -> Mapping[str, Cell]:
+    """Return every cell of a kernel by its variant: those of the sets in scope come first, and win a name."""
+    # Each set by itself: a cell of a stable ABI is built with the newest torch of its set, and not of all.
+    others = ((name,) for name in SETS if name not in scope.sets)
+    found = [ask_matrix(kernel, replace(scope, sets=sets, unbundled=True)).cells for sets in (*others, scope.sets)]
+    by_name = _by_name([cell for cells in found for cell in cells])
+    own = {cell.variant for cell in found[-1]}
+    return dict(sorted(by_name.items(), key=lambda each: each[0] not in own))
+
+
+def _meant(unknown: Sequence[str], by_name: Mapping[str, Cell]) -> str:
+    """Guess what was meant: names that go on after what was given, as with a Python, or that are spelled nearly so."""
+    near: dict[str, None] = {}
+    for variant in unknown:
+        longer = [name for name in by_name if name.startswith(f"{variant}-")]
+        near |= dict.fromkeys(longer or filter(None, [nearest(variant, by_name)]))
+    if near:
+        return f"did you mean {' or '.join(map(repr, near))}?"
+    names = list(by_name)
+    more = f" and {len(names) - _MOST_SHOWN} more: `builder matrix --set all --all --format names` shows them"
+    return f"there are: {', '.join(names[:_MOST_SHOWN])}{more if names[_MOST_SHOWN:] else ''}"
+
+
+def _by_name(cells: Sequence[Cell]) -> Mapping[str, Cell]:
+    """Return the cells by variant, a later one first; of a noarch variant the cell of this machine."""
+    ordered = sorted(cells, key=lambda cell: cell.noarch and cell.system == toolchain.system())
+    return {cell.variant: cell for cell in ordered}
 
 
 def _target(
     kernel: Kernel, archs: TargetGpus | str, backends: Sequence[Backend], environ: Mapping[str, str]
 ) -> TargetGpus:
-    able = [backend for backend in quick.BACKENDS if backend in backends and not is_noarch(kernel.config, backend)]
+    named = (backend for backend in architectures.BACKENDS if backend in backends)
+    able = [backend for backend in named if not is_noarch(kernel.config, backend)]
     titles = " and ".join(backend.facts.title for backend in able or dict.fromkeys(backends))
     if not able:
-        raise NoGpuCodeError(
+        raise NoPartError(
             f"nothing to build has code for GPUs whose architecture can be named: it is for {titles}",
             help="leave out --archs, which is for components of CUDA and ROCm",
         )
@@ -123,7 +149,7 @@ def _target(
 
         return this_machine.native_gpus(able, environ)
     if archs.backend not in able:
-        raise NoGpuCodeError(
+        raise NoPartError(
             f"{archs} is of {archs.backend.facts.title}, and what is to be built has code for {titles}",
             help=f"name architectures of {titles}",
         )
@@ -148,33 +174,28 @@ def _variants(kernels: Sequence[Kernel], ask: Ask) -> Mapping[str, tuple[str, ..
     Raises:
         NothingToDoError: naming every one that there is not.
     """
-    known = {str(kernel.config.general.name): _known(kernel, ask.scope) for kernel in kernels}
+    every = replace(ask.scope, backends=())
+    known = {str(kernel.config.general.name): _by_variant(kernel, every).keys() for kernel in kernels}
     found: dict[str, list[str]] = {name: [] for name in known}
     problems: list[BuilderError] = []
     for word in ask.variants:
         owner, _, variant = word.rpartition(":")
         if owner and owner not in known:
-            problems.append(_unknown(word, f"no kernel {quoted(owner)} is named", nearest(owner, tuple(known))))
-            continue
-        whose = [name for name in ((owner,) if owner else known) if variant in known[name]]
-        if not whose:
-            names = tuple(dict.fromkeys(chain.from_iterable((known[owner],) if owner else known.values())))
-            where = f"no such cell of '{owner}'" if owner else "no kernel has such a cell"
-            problems.append(_unknown(word, where, nearest(variant, names)))
-        for name in whose:
-            found[name].append(variant)
+            why, guess = f"no kernel {quoted(owner)} is named", nearest(owner, tuple(known))
+        else:
+            whose = [name for name in ((owner,) if owner else known) if variant in known[name]]
+            for name in whose:
+                found[name].append(variant)
+            if whose:
+                continue
+            names = dict.fromkeys(chain.from_iterable((known[owner],) if owner else known.values()))
+            why = f"no such cell of '{owner}'" if owner else "no kernel has such a cell"
+            guess = nearest(variant, tuple(names))
+        remedy = "`builder matrix --format names` shows what there is" if guess is None else f"did you mean '{guess}'?"
+        problems.append(NothingToDoError(f"{quoted(word)}: {why}", help=remedy))
     if problems:
         raise joined(problems)
     return {name: tuple(words) for name, words in found.items()}
-
-
-def _known(kernel: Kernel, scope: Scope) -> Collection[str]:
-    return by_variant(kernel, replace(scope, backends=()), here=toolchain.system()).keys()
-
-
-def _unknown(word: str, why: str, guess: str | None) -> NothingToDoError:
-    remedy = "`builder matrix --format names` shows what there is" if guess is None else f"did you mean '{guess}'?"
-    return NothingToDoError(f"{quoted(word)}: {why}", help=remedy)
 
 
 def about_quick(build: KernelBuild) -> Iterator[str]:
@@ -201,31 +222,28 @@ def with_compilers(builds: Sequence[KernelBuild], progress: Callable[[str], None
         ToolError: they cannot be fetched, or are not what is pinned.
         StoreError: the store cannot be written.
     """
-    pinned = [build for build in builds if _takes_pinned(build)]
-    compiled = [
-        cell
+    pinned = [
+        build
+        for build in builds
+        if (build.ask.toolchain or build.kernel.config.build.toolchain) is ToolchainChoice.PINNED
+    ]
+    systems = {
+        cell.system
         for build in pinned
         for cell in build.cells
         if not cell.noarch
         and cell.backend is not Backend.XPU
         and (build.ask.crosses or not toolchain.crosses(cell))  # cells of other systems are skipped
-    ]
-    if not compiled:
+    }
+    if not systems:
         return tuple(builds)
     from builder.environment import compilers, download  # noqa: PLC0415  only those who ask for them need it
 
     ask = pinned[0].ask
     fetching = download.Fetching(store=ask.store, environ=ask.environ, progress=progress)
-    folders = {target: compilers.folder(target, fetching) for target in sorted({cell.system for cell in compiled})}
-    environ = compilers.variables(folders, ask.environ)
+    folders = {target: compilers.folder(target, fetching) for target in sorted(systems)}
+    environ, places = compilers.variables(folders, ask.environ), tuple(folders.values())
     return tuple(
-        replace(build, ask=replace(build.ask, environ=environ, compilers=tuple(folders.values())))
-        if _takes_pinned(build)
-        else build
+        replace(build, ask=replace(build.ask, environ=environ, compilers=places)) if build in pinned else build
         for build in builds
     )
-
-
-def _takes_pinned(build: KernelBuild) -> bool:
-    """Whether the pinned compilers compile a kernel: as a user asks, or else its config."""
-    return (build.ask.toolchain or build.kernel.config.build.toolchain) is ToolchainChoice.PINNED

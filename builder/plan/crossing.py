@@ -13,7 +13,7 @@ from builder.plan.ask import Ask
 from builder.render import source_scan
 from builder.render.project import Project
 from builder.toolchain import cxx
-from builder.toolchain.tool import Search
+from builder.toolchain.tool import Search, no_digest
 
 _BACKENDS = (Backend.CPU, Backend.CUDA)
 """Backends whose device compilers run on one processor and serve another."""
@@ -33,7 +33,12 @@ def require(cell: Cell, ask: Ask) -> None:
     message = f"{cell.variant} needs a machine of {cell.system}; this one is {toolchain.system()}"
     if not possible(cell.backend, cell.system):
         raise NotHereError(message, help=remedy)
-    why = _missing(cell, ask)
+    why = None if ask.isolation else "--no-isolation builds for what is installed here; leave it out"
+    if why is None:
+        try:
+            cxx.find_cross(Search(environ=ask.environ, digest=no_digest), cell.system)
+        except NotHereError as error:
+            why = f"{error.message}; {error.help}"
     if why is not None and ask.crosses:
         raise NotHereError(f"{cell.variant} cannot be compiled here: {why}", help=remedy)
     if not ask.crosses:
@@ -55,17 +60,6 @@ def require_by_nix(cell: Cell, kernel: Kernel, ask: Ask) -> None:
         )
     require(cell, ask)
     require_no_python(cell, render.render(kernel, cell.backend, only=ask.options.only))
-
-
-def _missing(cell: Cell, ask: Ask) -> str | None:
-    """Say what keeps a cell from being compiled here, and what helps; None where nothing does."""
-    if not ask.isolation:
-        return "--no-isolation builds for what is installed here; leave it out"
-    try:
-        cxx.find_cross(Search(environ=ask.environ, digest=lambda path: path.name), cell.system)
-    except NotHereError as error:
-        return f"{error.message}; {error.help}"
-    return None
 
 
 def possible(backend: Backend, system: str) -> bool:

@@ -1,15 +1,13 @@
 """Dry run: say of each cell whether it would be built, and why."""
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from builder.errors import BuilderError, ConfigError, NotHereError
 from builder.kernel import Kernel
 from builder.make import reproducible
 from builder.make.record import BuildRecord, Change, changes, summary
 from builder.make.report import BuildReport
-from builder.make.spec import Spec
 from builder.matrix import Cell
 from builder.plan import size_estimate
 from builder.plan.ask import Ask, KernelBuild
@@ -62,15 +60,8 @@ class DryRun:
 def preview(build: KernelBuild) -> tuple[DryRun, ...]:
     """Say for each cell whether the store has it, or which field changed since its last build."""
     build.ask.store.prepare()
-    planner = Planner(kernel=build.kernel, ask=build.ask, step=lambda _cell, _text: None)
-    return tuple(_with_size(_plan(planner, cell), planner) for cell in build.cells)
-
-
-def _with_size(plan: DryRun, planner: Planner) -> DryRun:
-    """Return a plan with the size of what would be built in full."""
-    if plan.action != "build" or planner.ask.options.only:
-        return plan
-    return replace(plan, size=size_estimate.of(planner.ask.store, planner.kernel, plan.cell))
+    planner = Planner(kernel=build.kernel, ask=build.ask)
+    return tuple(_plan(planner, cell) for cell in build.cells)
 
 
 def find(store: Store, key: str) -> StoredWheel | Damaged | None:
@@ -106,28 +97,26 @@ def _plan(planner: Planner, cell: Cell) -> DryRun:
     except BuilderError as error:
         return DryRun(cell=cell, action="refuse", reason=str(error))
     last = ask.store.last(kernel.config.general.name, cell.variant)
-    if record is None:
-        return _without_record(cell, spec, last)
-    found = find(ask.store, record.key)
-    return DryRun(
-        cell=cell,
-        action="hit" if isinstance(found, StoredWheel) else "build",
-        reason=why(kernel, ask, cell, record=record, found=found),
-        key=record.key,
-        changes=() if last is None else changes(last, record),
-        not_reproducible=reproducible.why_not_reproducible(
-            cuda=record.toolchain.get("cuda-version"), canonical=bool(record.environment["place"])
-        ),
-    )
-
-
-def _without_record(cell: Cell, spec: Spec, last: Mapping[str, Any] | None) -> DryRun:
-    """Return what is known of a cell whose environment was never made: only the pins name its torch."""
-    pinned = spec.pins
-    changed = last is not None and last.get("pins") != pinned
-    return DryRun(
-        cell=cell,
-        action="build",
-        reason="changed: pins" if changed else "the store has no environment for its pins yet",
-        changes=(Change(field="pins", before=last.get("pins"), after=pinned),) if last and changed else (),
-    )
+    if record is None:  # the environment was never made: only the pins name its torch
+        before = spec.pins if last is None else last.get("pins")
+        plan = DryRun(
+            cell=cell,
+            action="build",
+            reason="the store has no environment for its pins yet" if before == spec.pins else "changed: pins",
+            changes=() if before == spec.pins else (Change(field="pins", before=before, after=spec.pins),),
+        )
+    else:
+        found = find(ask.store, record.key)
+        plan = DryRun(
+            cell=cell,
+            action="hit" if isinstance(found, StoredWheel) else "build",
+            reason=why(kernel, ask, cell, record=record, found=found),
+            key=record.key,
+            changes=() if last is None else changes(last, record),
+            not_reproducible=reproducible.why_not_reproducible(
+                cuda=record.toolchain.get("cuda-version"), canonical=bool(record.environment["place"])
+            ),
+        )
+    if plan.action == "hit" or ask.options.only:
+        return plan
+    return replace(plan, size=size_estimate.of(ask.store, kernel, cell))

@@ -1,15 +1,22 @@
-"""The kernels that a command is about: those that can be read and have a part in what is asked for, and the others."""
+"""The kernels that a command is about: what it makes of each, and why it makes nothing of others."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from builder import kernel as kernels
 from builder.errors import BuilderError, NothingToDoError
 from builder.kernel import CONFIG, Kernel
 from builder.matrix.selection import Scope
-from builder.wording import quoted
+from builder.wording import quoted, reasons_left_out
+
+T = TypeVar("T")
+
+
+class SameNameError(BuilderError):
+    """A kernel has the name of an earlier one: their wheels would have the same names, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,28 +28,17 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedKernels:
-    """The kernels that can be read, and what is wrong with the others."""
+class Chosen(Generic[T]):
+    """What a command makes of kernels, and why it makes nothing of others."""
 
-    kernels: tuple[Kernel, ...]
-    unreadable: tuple[Refusal, ...] = ()
-    clashes: tuple[Refusal, ...] = ()
-    """Kernels with the name of an earlier one: their wheels would have the same names, too."""
-
-    @property
-    def refusals(self) -> tuple[Refusal, ...]:
-        """All that is wrong."""
-        return (*self.unreadable, *self.clashes)
+    found: tuple[T, ...]
+    left_out: Mapping[str, str]
+    """The reason for which a kernel has no part in what is asked for, by its name."""
+    refusals: tuple[Refusal, ...]
 
 
-def load(folders: Sequence[Path], *, several: bool = True) -> LoadedKernels:
-    """Read every kernel; of `several`, one that cannot be read does not keep the others from being used.
-
-    Raises:
-        BuilderError: the one kernel cannot be read.
-    """
-    if not several:
-        return LoadedKernels(kernels=tuple(map(kernels.load, folders)))
+def load(folders: Sequence[Path]) -> tuple[tuple[Kernel, ...], tuple[Refusal, ...]]:
+    """Read several kernels; return also what is wrong with those that cannot be used: their names come last."""
     found: dict[str, Kernel] = {}
     unreadable: list[Refusal] = []
     clashes: list[Refusal] = []
@@ -52,10 +48,13 @@ def load(folders: Sequence[Path], *, several: bool = True) -> LoadedKernels:
         except BuilderError as error:
             unreadable.append(Refusal(folder=folder, error=_no_kernel(folder) or error))
             continue
-        first = found.setdefault(kernel.config.general.name, kernel)
+        name = kernel.config.general.name
+        first = found.setdefault(name, kernel)
         if first is not kernel:
-            clashes.append(Refusal(folder=folder, error=_of_one_name(first, kernel)))
-    return LoadedKernels(kernels=tuple(found.values()), unreadable=tuple(unreadable), clashes=tuple(clashes))
+            message = f"{quoted(str(first.root))} and {quoted(str(folder))} are both kernel '{name}'"
+            remedy = "give one another 'general.name', or name only one of them"
+            clashes.append(Refusal(folder=folder, error=SameNameError(message, help=remedy)))
+    return tuple(found.values()), (*unreadable, *clashes)
 
 
 def _no_kernel(folder: Path) -> BuilderError | None:
@@ -69,11 +68,75 @@ def _no_kernel(folder: Path) -> BuilderError | None:
     )
 
 
-def _of_one_name(first: Kernel, second: Kernel) -> BuilderError:
-    return BuilderError(
-        f"{quoted(str(first.root))} and {quoted(str(second.root))} are both kernel '{first.config.general.name}'",
-        help="give one another 'general.name', or name only one of them",
-    )
+def in_scope(folders: Sequence[Path], scope: Scope, *, several: bool) -> Chosen[tuple[Kernel, Scope]]:
+    """Read kernels, each with the part of a scope that it has: of `several`, only the backends of each count.
+
+    Raises:
+        BuilderError: the one kernel cannot be read, or the scope names a backend that none of several has.
+    """
+    if not several:
+        one = tuple((kernels.load(folder), scope) for folder in folders)
+        return Chosen(found=one, left_out={}, refusals=())
+    loaded, refusals = load(folders)
+    for backend in scope.backends:
+        if loaded and not any(backend in kernel.config.general.backends for kernel in loaded):
+            raise BuilderError(
+                f"none of {len(loaded)} kernels has the backend '{backend}'", help="name one that a kernel has"
+            )
+    found: list[tuple[Kernel, Scope]] = []
+    left_out: dict[str, str] = {}
+    for kernel in loaded:
+        own = tuple(backend for backend in scope.backends if backend in kernel.config.general.backends)
+        if scope.backends and not own:
+            left_out[kernel.config.general.name] = f"no backend {' or '.join(map(str, scope.backends))}"
+        else:
+            found.append((kernel, replace(scope, backends=own)))
+    return Chosen(found=tuple(found), left_out=left_out, refusals=refusals)
+
+
+def of_each(
+    chosen: Chosen[tuple[Kernel, Scope]],
+    make: Callable[[Kernel, Scope], T],
+    *,
+    several: bool,
+    why_left_out: Callable[[Kernel, BuilderError], str | None],
+    nothing: str,
+    remedy: str | None = None,
+) -> Chosen[T]:
+    """Return what is made of each kernel.
+
+    Args:
+        chosen: The kernels, each with its scope.
+        make: What makes it. Of `several`, the error of one keeps no other from being made.
+        several: Whether they are shown as several.
+        why_left_out: Returns the reason for which an error means that the kernel has no part in what is asked for;
+            None for one that says what is wrong with it.
+        nothing: What is said where nothing is made of any, and nothing is wrong; the reasons are added.
+        remedy: What helps then.
+
+    Raises:
+        BuilderError: that of the one kernel.
+        NothingToDoError: nothing is made of any.
+    """
+    found: list[T] = []
+    left_out, refusals = dict(chosen.left_out), list(chosen.refusals)
+    for kernel, scope in chosen.found:
+        try:
+            made = make(kernel, scope)
+        except BuilderError as error:
+            if not several:
+                raise
+            why = why_left_out(kernel, error)
+            if why is None:
+                refusals.append(Refusal(folder=kernel.root, error=error))
+            else:
+                left_out[kernel.config.general.name] = why
+            continue
+        found.append(made)
+    if not found and not refusals:
+        reasons = (f"  {reason}" for reason in reasons_left_out(left_out))
+        raise NothingToDoError("\n".join((nothing, *reasons)), help=remedy)
+    return Chosen(found=tuple(found), left_out=left_out, refusals=tuple(refusals))
 
 
 def joined(errors: Sequence[BuilderError]) -> BuilderError:
@@ -92,36 +155,3 @@ def texts(refusals: Iterable[Refusal]) -> dict[str, str]:
         key = refusal.folder.as_posix()
         found[key] = f"{found[key]}\n{refusal.error}" if key in found else str(refusal.error)
     return found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScopedKernels:
-    """Kernels with the scope of each, and why others have no part in what is asked for."""
-
-    scopes: tuple[tuple[Kernel, Scope], ...]
-    left_out: Mapping[str, str]
-    """Reason by the name of the kernel."""
-
-
-def among(kernels: Sequence[Kernel], scope: Scope, *, several: bool = True) -> ScopedKernels:
-    """Return the scope of each of `several` kernels: those of the backends that it has; one has the whole scope.
-
-    Raises:
-        BuilderError: the scope names a backend that none of them has.
-    """
-    if not several:
-        return ScopedKernels(scopes=tuple((kernel, scope) for kernel in kernels), left_out={})
-    scopes: list[tuple[Kernel, Scope]] = []
-    left_out: dict[str, str] = {}
-    for backend in scope.backends:
-        if kernels and not any(backend in kernel.config.general.backends for kernel in kernels):
-            raise BuilderError(
-                f"none of {len(kernels)} kernels has the backend '{backend}'", help="name one that a kernel has"
-            )
-    for kernel in kernels:
-        own = tuple(backend for backend in scope.backends if backend in kernel.config.general.backends)
-        if scope.backends and not own:
-            left_out[kernel.config.general.name] = f"no backend {' or '.join(map(str, scope.backends))}"
-        else:
-            scopes.append((kernel, replace(scope, backends=own)))
-    return ScopedKernels(scopes=tuple(scopes), left_out=left_out)

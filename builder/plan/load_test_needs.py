@@ -15,7 +15,6 @@ from builder.make.spec import Spec
 from builder.matrix import Cell
 from builder.plan.ask import Ask
 from builder.run import Processes
-from builder.store import Store
 from builder.wheel import kernel_wheel
 from builder.wheel.archive import WheelError
 
@@ -65,8 +64,9 @@ class LoadTestNeeds:
         """
         if self.rule is LoadTestRule.SKIP or not depended(self.kernel, cell.backend):
             return {}, ()
-        wheels = _built(self.kernel, cell, store=self.ask.store, output=self.ask.output)
-        return wheels, self._locked(cell)
+        modules = {repository: module_of(repository) for repository in depended(self.kernel, cell.backend)}
+        found = {name: next(_wheels(module, cell, self.ask), None) for name, module in modules.items()}
+        return {name: path for name, path in found.items() if path is not None}, self._locked(cell)
 
     def _with_required(self, cell: Cell, base: pins.PinSet, declared: pins.PinSet) -> pins.PinSet:
         """Add what [wheel] requires."""
@@ -106,13 +106,6 @@ class LoadTestNeeds:
         self.step(cell, error.message.splitlines()[0])
 
 
-def _built(kernel: Kernel, cell: Cell, *, store: Store, output: Path) -> Mapping[str, Path]:
-    """Return repository -> wheel of each kernel dependency, for the same cell or for every machine."""
-    wanted = {repository: module_of(repository) for repository in depended(kernel, cell.backend)}
-    found = {repository: next(_wheels(module, cell, store, output), None) for repository, module in wanted.items()}
-    return {repository: path for repository, path in found.items() if path is not None}
-
-
 def names(kernel: Kernel, cell: Cell) -> tuple[tuple[str, str], ...]:
     """Return module and variant of each wheel that the load test of `cell` looks for."""
     modules = map(module_of, depended(kernel, cell.backend))
@@ -145,10 +138,10 @@ def _variants(cell: Cell) -> tuple[str, ...]:
     return tuple(dict.fromkeys((cell.variant, cell.backend.facts.noarch_variant)))
 
 
-def _wheels(module: str, cell: Cell, store: Store, output: Path) -> Iterator[Path]:
+def _wheels(module: str, cell: Cell, ask: Ask) -> Iterator[Path]:
     """Yield the wheels of a kernel that a user of `cell` could have with it; those of the output folder first."""
     variants = _variants(cell)
-    for folder in (output, *sorted((store.root / "wheels").glob("[!.]*"))):
+    for folder in (ask.output, *sorted((ask.store.root / "wheels").glob("[!.]*"))):
         for path in sorted(folder.glob(f"{module}-*.whl")):
             try:
                 found = kernel_wheel.read(path)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from builder import codec, pins, render, toolchain
-from builder.config import Backend, Framework, LoadTestRule
+from builder.config import Backend, Config, Framework, libraries
 from builder.environment import indexes, interpreters, pinned
 from builder.environment.fetch import Installer, Reach
 from builder.errors import BuilderError, ConfigError, NotHereError, ToolError
@@ -17,8 +17,8 @@ from builder.make.framework import FrameworkIdentity, identity_of
 from builder.make.job import Job, with_load_test
 from builder.make.record import BuildRecord, identity, record_of
 from builder.make.spec import InstalledPackages, PinnedPackages, Spec
-from builder.matrix import Cell, coverage
-from builder.plan import crossing, environments
+from builder.matrix import Cell, coverage, linked_libraries
+from builder.plan import crossing, installed
 from builder.plan.ask import Ask
 from builder.plan.crossing import NVCC
 from builder.plan.load_test_needs import LoadTestNeeds
@@ -29,7 +29,7 @@ from builder.run import Processes
 from builder.store import COMPILERS, HEADERS, KERNELS, SOURCES
 from builder.toolchain import Toolchain, cuda_wheels, this_machine
 from builder.toolchain.this_machine import CurrentPython
-from builder.toolchain.tool import Search, Tool
+from builder.toolchain.tool import Search, Tool, no_digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,8 @@ class Planner:
 
     kernel: Kernel
     ask: Ask
-    step: Callable[[Cell, str], None]
+    step: Callable[[Cell, str], None] = lambda _cell, _text: None
+    """Is told of each step; nobody listens to a dry run."""
     processes: Processes = field(default_factory=Processes)
     reach: Reach = field(default_factory=Reach)
     """The indexes that answered; the cells of a run share it."""
@@ -79,14 +80,18 @@ class Planner:
             crossing.require_no_python(cell, project)
         environment: PinnedPackages | InstalledPackages
         with _failing_as_tool():
-            self._require_host_compiler(cell)
-            environment = self._isolated(cell, project) if self.ask.isolation else self._current(cell)
+            if not cell.noarch and cell.backend is Backend.CUDA and cell.toolkit is not None:
+                # A compiler that nvcc would refuse is refused before anything is fetched.
+                search = Search(environ=self.ask.environ, digest=self.ask.store.digest)
+                this_machine.require_for_nvcc(search, cell.toolkit, target=cell.system if crosses else None)
+            if self.ask.isolation:
+                environment = self._isolated(cell, project)
+            else:
+                with self._lock:
+                    if not self._installed:
+                        self._installed.append(this_machine.installed_frameworks(self.ask.python))
+                environment, self._frameworks[cell.framework] = installed.framework_of(cell, self._installed[0])
         return Spec(kernel=self.kernel.root, cell=cell, environment=environment, options=options)
-
-    @property
-    def rule(self) -> LoadTestRule:
-        """The rule for a wheel that cannot be imported."""
-        return self.ask.load_test_of(self.kernel)
 
     def record(self, spec: Spec) -> BuildRecord | None:
         """Return the build record, if no environment has to be made to know it.
@@ -96,10 +101,21 @@ class Planner:
             ToolError: a tool failed.
         """
         with _failing_as_tool():
-            known = self._remembered(spec)
-            if known is None:
-                return None
-            return record_of(self._job(spec, known.framework, self._tools(spec.cell, known)))
+            if isinstance(spec.environment, InstalledPackages):
+                known = _Known(framework=self._frameworks[spec.cell.framework])
+            else:
+                note = self.ask.store.note(_note(spec))
+                if note is None or note.get("builder") != identity():
+                    return None
+                known = codec.decode(_Known, note)
+            cell, environ, digest = spec.cell, self.ask.environ, self.ask.store.digest
+            if known.cuda is None:
+                tools = toolchain.of_cell(cell, environ=environ, digest=digest)
+            else:  # an nvcc from pinned wheels is known by its pins, and need not be installed
+                target = cell.system if toolchain.crosses(cell) else None
+                compilers = toolchain.find(Backend.CPU, environ=environ, digest=digest, target=target)
+                tools = replace(compilers, cuda=Tool(path=Path("nvcc"), **known.cuda))
+            return record_of(self._job(spec, known.framework, tools))
 
     def job(self, spec: Spec) -> Job:
         """Make the environment of a spec, if it is not there, and return its job.
@@ -112,8 +128,10 @@ class Planner:
         with _failing_as_tool():
             if isinstance(spec.environment, PinnedPackages):
                 self._make(spec, spec.environment.pins)
-            root = self._toolkit_root(cell, site_packages)
-            tools = self._toolchain(cell, root)
+            root = cuda_wheels.cuda_root(site_packages) if cell.backend is Backend.CUDA else None
+            if root is not None:
+                cuda_wheels.complete(root)
+            tools = toolchain.of_cell(cell, environ=self.ask.environ, root=root, digest=self.ask.store.digest)
             framework = identity_of(cell.framework, site_packages) if isolated else self._frameworks[cell.framework]
             spec = replace(
                 spec,
@@ -175,54 +193,10 @@ class Planner:
                 )
             return self._projects[backend]
 
-    def _current(self, cell: Cell) -> InstalledPackages:
-        """Return the framework of the current environment, if it is that of a cell."""
-        with self._lock:
-            if not self._installed:
-                self._installed.append(this_machine.installed_frameworks(self.ask.python))
-            has = self._installed[0]
-        environment, self._frameworks[cell.framework] = environments.current(cell, has)
-        return environment
-
     def _isolated(self, cell: Cell, project: Project) -> PinnedPackages:
         """Return the environment of a cell."""
-        requirement, config = _requirement(cell, self.known), self.kernel.config
-        found, any_python = self._interpreter(cell, requirement, project)
-        self._makers[found.tag] = found.path
-        requirement, environ = replace(requirement, python=found.tag), self.ask.environ
-        wanted = environments.pinned_wheels(
-            self.known, requirement, config, cell, environ=environ, any_python=any_python
-        )
-        if toolchain.crosses(cell):
-            wanted = crossing.environment(self.known, wanted, requirement, cell)
-        if not any(wheel.name == NVCC for wheel in wanted.wheels):
-            self._require_toolkit(cell)
-        return pinned.at(wanted, self.ask.store.root)
-
-    def _require_host_compiler(self, cell: Cell) -> None:
-        """Refuse a compiler that nvcc would refuse, before anything is fetched."""
-        if cell.noarch or cell.backend is not Backend.CUDA or cell.toolkit is None:
-            return
-        search = Search(environ=self.ask.environ, digest=self.ask.store.digest)
-        target = cell.system if toolchain.crosses(cell) else None
-        this_machine.require_for_nvcc(search, cell.toolkit, target=target)
-
-    def _require_toolkit(self, cell: Cell) -> None:
-        """Refuse a cell whose toolkit this machine lacks, before gigabytes are fetched for it."""
-        if cell.backend is not Backend.CPU:
-            toolchain.of_cell(cell, environ=self.ask.environ, digest=lambda path: path.name)
-
-    def _search(self, tag: str, places: indexes.Finders) -> Path | None:
-        with self._lock:
-            if tag not in self._pythons:
-                self._pythons[tag] = interpreters.find(tag, finders=places, processes=self.processes)
-            return self._pythons[tag]
-
-    def _interpreter(
-        self, cell: Cell, requirement: pins.Requirement, project: Project
-    ) -> tuple[interpreters.Interpreter, bool]:
-        """Return the Python of an environment, and whether the framework may be pinned for another one."""
-        places, preferred = indexes.read(self.ask.environ), self.ask.python
+        requirement, places, preferred = self._requirement(cell), indexes.read(self.ask.environ), self.ask.python
+        any_python = False
         try:
             found = interpreters.interpreter_for(
                 self.known,
@@ -237,16 +211,28 @@ class Planner:
             at_hand = interpreters.at_hand(preferred)
             if at_hand is None or cell.python is not None or source_scan.needed_by(project):
                 raise
-            return at_hand, True
-        return found, False
+            found, any_python = at_hand, True
+        self._makers[found.tag] = found.path
+        requirement = replace(requirement, python=found.tag)
+        wanted = pinned_wheels(
+            self.known, requirement, self.kernel.config, cell, environ=self.ask.environ, any_python=any_python
+        )
+        if toolchain.crosses(cell):
+            wanted = crossing.environment(self.known, wanted, requirement, cell)
+        if cell.backend is not Backend.CPU and not any(wheel.name == NVCC for wheel in wanted.wheels):
+            # A cell whose toolkit this machine lacks is refused before gigabytes are fetched for it.
+            toolchain.of_cell(cell, environ=self.ask.environ, digest=no_digest)
+        return pinned.at(wanted, self.ask.store.root)
 
-    def _remembered(self, spec: Spec) -> _Known | None:
-        if isinstance(spec.environment, InstalledPackages):
-            return _Known(framework=self._frameworks[spec.cell.framework])
-        note = self.ask.store.note(_note(spec))
-        if note is None or note.get("builder") != identity():
-            return None
-        return codec.decode(_Known, note)
+    def _requirement(self, cell: Cell) -> pins.Requirement:
+        """Return what the environment of a cell is for, before a Python is chosen; one without code is loaded here."""
+        return self.known.need(replace(cell, system=toolchain.system()) if cell.noarch else cell)
+
+    def _search(self, tag: str, places: indexes.Finders) -> Path | None:
+        with self._lock:
+            if tag not in self._pythons:
+                self._pythons[tag] = interpreters.find(tag, finders=places, processes=self.processes)
+            return self._pythons[tag]
 
     def _job(self, spec: Spec, framework: FrameworkIdentity, tools: Toolchain | None) -> Job:
         """Return the job of a spec, as far as its build key is made of it."""
@@ -279,7 +265,7 @@ class Planner:
         """Make what the load test has after the environment of the build, which stays as it is."""
         if isinstance(spec.environment, InstalledPackages):
             return None
-        requirement = replace(_requirement(spec.cell, self.known), python=spec.environment.pins.python)
+        requirement = replace(self._requirement(spec.cell), python=spec.environment.pins.python)
         found = self._load_test.packages(spec, spec.environment.pins, requirement)
         if found is None:
             return None
@@ -293,7 +279,7 @@ class Planner:
         return LoadTestNeeds(
             kernel=self.kernel,
             ask=self.ask,
-            rule=self.rule,
+            rule=self.ask.load_test_of(self.kernel),
             known=self.known,
             step=self.step,
             processes=self.processes,
@@ -321,26 +307,28 @@ class Planner:
         wanted = {name: source for name, source in self.kernel.config.sources.items() if name in names}
         return {str(name): foreign.tree(name, source, fetching) for name, source in wanted.items()}
 
-    def _toolkit_root(self, cell: Cell, site_packages: Path) -> Path | None:
-        root = cuda_wheels.cuda_root(site_packages) if cell.backend is Backend.CUDA else None
-        if root is not None:
-            cuda_wheels.complete(root)
-        return root
 
-    def _tools(self, cell: Cell, known: _Known) -> Toolchain | None:
-        """Return the toolchain; an nvcc from pinned wheels is known by its pins, and need not be installed."""
-        if known.cuda is None:
-            return self._toolchain(cell, None)
-        compilers = toolchain.find(
-            Backend.CPU,
-            environ=self.ask.environ,
-            digest=self.ask.store.digest,
-            target=cell.system if toolchain.crosses(cell) else None,
-        )
-        return replace(compilers, cuda=Tool(path=Path("nvcc"), **known.cuda))
+def pinned_wheels(
+    known: pins.Pins,
+    requirement: pins.Requirement,
+    config: Config,
+    cell: Cell,
+    *,
+    environ: Mapping[str, str],
+    any_python: bool = False,
+) -> pins.PinSet:
+    """Return the wheels that a cell is built with, sorted by name, as `environmentOf` of `cells.nix` does.
 
-    def _toolchain(self, cell: Cell, root: Path | None) -> Toolchain | None:
-        return toolchain.of_cell(cell, environ=self.ask.environ, root=root, digest=self.ask.store.digest)
+    With `any_python`, for a kernel that needs nothing of Python, those of others serve where one is not pinned.
+
+    Raises:
+        MissingPinsError: some part is not pinned for this Python and system.
+    """
+    base = known.environment(requirement, any_python=any_python)
+    headers = header_folders.wheels(config, cell.backend, environ=environ)
+    linked = known.additional(libraries.parts(linked_libraries(config, cell)), requirement, base=base)
+    wheels = sorted((*base.wheels, *headers, *linked.wheels), key=lambda wheel: wheel.name)
+    return replace(base, wheels=tuple(wheels))
 
 
 @contextlib.contextmanager
@@ -352,11 +340,6 @@ def _failing_as_tool() -> Iterator[None]:
         raise
     except BuilderError as error:
         raise ToolError(error.message, help=error.help) from error
-
-
-def _requirement(cell: Cell, known: pins.Pins) -> pins.Requirement:
-    """Return what the environment of a cell is for, before a Python is chosen; a wheel without code is loaded here."""
-    return known.need(replace(cell, system=toolchain.system()) if cell.noarch else cell)
 
 
 def _note(spec: Spec) -> str:

@@ -18,7 +18,6 @@ from builder.errors import BuilderError
 from builder.kernel import Kernel
 from builder.matrix import Cell, absent_components
 from builder.matrix.architectures import compiled_with_ptx
-from builder.matrix.rules import minor
 from builder.plan.ask import KernelBuild
 from builder.store import Store
 from builder.wheel.archive import Wheel
@@ -108,12 +107,11 @@ def _note(kernel: Kernel, cell: Cell) -> str:
 
 def _sources(kernel: Kernel, cell: Cell) -> dict[str, int]:
     """Return how many sources a cell compiles for each architecture."""
-    toolkit = None if cell.toolkit is None else minor(cell.toolkit)
     left_out = absent_components(kernel.config, cell)
     found: Counter[str] = Counter()
     for name, part in kernel.config.components(cell.backend).items():
         count = sum(PurePosixPath(path).suffix in _DEVICE_SOURCES for path in part.src)
-        for arch in () if name in left_out else compiled_with_ptx(part, toolkit):
+        for arch in () if name in left_out else compiled_with_ptx(part, cell.release):
             found[code_of(arch).real] += count
     return dict(found)
 

@@ -25,7 +25,7 @@ from builder.kernel.source_set import (
     source_set,
 )
 from builder.kernel.tree import HEADERS, Tree, files_without
-from builder.matrix import is_noarch, quick, require_backends
+from builder.matrix import architectures, is_noarch, require_backends
 from builder.render import quoting, refusals, source_scan, values
 from builder.render.arguments import Arguments
 from builder.render.project import Project
@@ -63,7 +63,7 @@ def render(
             backend.
     """
     require_backends(kernel.config, (backend,))
-    quick.require(only, backend, noarch=is_noarch(kernel.config, backend))
+    architectures.require(only, backend, noarch=is_noarch(kernel.config, backend))
     if unique_id is not None and _ID.fullmatch(unique_id) is None:
         raise BuilderError(
             f"{quoted(unique_id)} cannot be the id of a build", help="use letters, digits and underscores"

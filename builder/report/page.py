@@ -76,7 +76,14 @@ def of(timeline: Timeline, *, kernel: str, trace: str, earlier: Earlier, left: S
         error=first_error((event for _, event in timeline.events), outcomes),
         ticks=tuple(ticks(timeline.whole)),
         cell_lanes=tuple(_cell_lanes(timeline, on_path)),
-        compiler_lanes=tuple(_compiler_lanes(timeline, on_path)),
+        compiler_lanes=[
+            Lane(
+                name=str(number),
+                words=f"compiler {number}: {_counted(len(files), 'file')}",
+                bars=tuple(_drawn(bar, timeline, on_path) for bar in files),
+            )
+            for number, files in enumerate(timeline.compilers, 1)
+        ],
         memory=memory_curve(timeline.memory or (), timeline.whole),
         measured=timeline.memory is not None,
         path=tuple(bar for bar in path if id(bar) in listed),
@@ -86,7 +93,11 @@ def of(timeline: Timeline, *, kernel: str, trace: str, earlier: Earlier, left: S
         slowest=slowest_files(timeline.cells, earlier),
         sizes=tuple(wheel_sizes(outcomes)),
         cells=[_section(cell) for cell in timeline.cells if cell.outcome.status != "skipped"],
-        skipped=[_skipped(outcome) for outcome in outcomes if outcome.status == "skipped"],
+        skipped=[
+            {"label": each.label, "reason": each.reason.removeprefix(f"{each.cell.variant} ")}
+            for each in outcomes
+            if each.status == "skipped"
+        ],
     )
 
 
@@ -173,12 +184,6 @@ def _cell_lanes(timeline: Timeline, on_path: Collection[int]) -> Iterator[Lane]:
             yield Lane(name=f"{label}: {status}", words=f"timeline of {label}, {status}", bars=bars)
 
 
-def _compiler_lanes(timeline: Timeline, on_path: Collection[int]) -> Iterator[Lane]:
-    for number, files in enumerate(timeline.compilers, 1):
-        bars = tuple(_drawn(bar, timeline, on_path) for bar in files)
-        yield Lane(name=str(number), words=f"compiler {number}: {_counted(len(bars), 'file')}", bars=bars)
-
-
 def _drawn(bar: Bar, timeline: Timeline, on_path: Collection[int], *, hit: bool = False) -> DrawnBar:
     text = escaped(bar.label)
     said = [f"{text}: {bar.seconds:.1f} s, from {bar.start:.1f} s on", bar.cell, bar.origin]
@@ -236,21 +241,17 @@ def slowest_files(cells: Sequence[CellTimeline], earlier: Earlier) -> tuple[Mapp
     found = []
     for bar, file in files[:_SLOWEST]:
         last = known[bar.cell].get(file["output"])
+        before = "" if last is None else f"{_compiled_in(last):.1f} s"
+        if last is not None and "cache" in last:
+            before += f", by {escaped(last['writer'])}"
         row = {"seconds": f"{bar.seconds:.1f}", "label": escaped(bar.label), "cell": bar.cell}
-        found.append(row | {"before": _took(last), "change": _change(file, last)})
+        found.append(row | {"before": before, "change": _change(file, last)})
     return tuple(found)
 
 
 def _compiled_in(file: File) -> float:
     """Return the seconds that the compiler of a file took, here or where its cache has it from."""
     return file["saved"] if "cache" in file else file["end"] - file["start"]
-
-
-def _took(last: File | None) -> str:
-    if last is None:
-        return ""
-    seconds = f"{_compiled_in(last):.1f} s"
-    return f"{seconds}, by {escaped(last['writer'])}" if "cache" in last else seconds
 
 
 def _change(now: File, last: File | None) -> str:
@@ -333,7 +334,3 @@ def _section(cell: CellTimeline) -> Mapping[str, object]:
         "notes": tuple(map(escaped, outcome.notes)),
         "steps": tuple(bar for bar in cell.steps if bar.seconds >= _SHORTEST),
     }
-
-
-def _skipped(outcome: CellOutcome) -> Mapping[str, str]:
-    return {"label": outcome.label, "reason": outcome.reason.removeprefix(f"{outcome.cell.variant} ")}

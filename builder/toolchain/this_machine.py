@@ -14,7 +14,7 @@ from builder import toml
 from builder.config import Version
 from builder.config.values import Backend
 from builder.errors import NotHereError, ToolError
-from builder.matrix.quick import TargetGpus, of
+from builder.matrix.architectures import TargetGpus, of
 from builder.resources import DATA
 from builder.run import NotStartedError, ask
 from builder.toolchain import cxx

@@ -26,6 +26,11 @@ _WHOLE_COMMAND = "run:"
 """The beginning of a whole command in the table, where no package manager is asked."""
 
 
+def no_digest(path: Path) -> str:
+    """Return a placeholder for a digest, where only paths and versions are asked for: digests are for build keys."""
+    return path.name
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
     """A program, with its version and a digest of what it is."""

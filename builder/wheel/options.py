@@ -7,7 +7,7 @@ from typing import Any
 from builder import codec, json_text
 from builder.config import LoadTestRule
 from builder.errors import BuilderError
-from builder.matrix import quick
+from builder.matrix import architectures
 from builder.wheel.archive import EPOCH, LATEST
 from builder.wording import listed, nearest, quoted
 
@@ -43,7 +43,7 @@ def _read_epoch(value: object) -> int:
 
 
 def _read_archs(archs: Sequence[str]) -> tuple[str, ...]:
-    return quick.parse(",".join(archs)).archs if archs else ()
+    return architectures.parse(",".join(archs)).archs if archs else ()
 
 
 _SPARSE = codec.spelled(sparse=True)

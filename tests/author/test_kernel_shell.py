@@ -3,16 +3,17 @@
 import os
 import signal
 import sys
+from dataclasses import replace
 
 import pytest
 
 from builder.author import shell as kernel_shell
 from builder.author.shell import KernelShell
 from builder.errors import ToolError
+from tests.given.files import program
 
-
-def shell(**environ):
-    return KernelShell(environ={"PATH": os.environ["PATH"], **environ}, framework="torch 2.13.0")
+VARIABLES = {"PATH": os.environ["PATH"], "BUILDER_SHELL": "torch-cpu"}
+SHELL = KernelShell(environ=VARIABLES, framework="torch 2.13.0")
 
 
 @pytest.mark.parametrize(
@@ -25,14 +26,12 @@ def shell(**environ):
     ],
 )
 def test_a_command_ends_the_shell_with_its_exit_code(script, code):
-    assert kernel_shell.run(["/bin/sh", "-c", script], shell(BUILDER_SHELL="torch-cpu")) == code
+    assert kernel_shell.run(["/bin/sh", "-c", script], SHELL) == code
 
 
 def test_without_a_command_the_users_shell_is_run(tmp_path):
-    program = tmp_path / "shell"
-    program.write_text("#!/bin/sh\nexit 5\n")
-    program.chmod(0o755)
-    assert kernel_shell.run([], shell(SHELL=str(program))) == 5
+    named = program(tmp_path / "shell", "#!/bin/sh\nexit 5\n")
+    assert kernel_shell.run([], replace(SHELL, environ=VARIABLES | {"SHELL": str(named)})) == 5
 
 
 @pytest.mark.parametrize(
@@ -41,7 +40,7 @@ def test_without_a_command_the_users_shell_is_run(tmp_path):
 )
 def test_what_cannot_be_started_is_said(command, environ, remedy):
     with pytest.raises(ToolError, match="cannot run '/nonexistent/") as caught:
-        kernel_shell.run(command, shell(**environ))
+        kernel_shell.run(command, replace(SHELL, environ=VARIABLES | environ))
     assert remedy in caught.value.help
 
 
@@ -50,5 +49,5 @@ def test_ctrl_c_is_for_the_command_and_builder_waits_for_its_end():
     before = signal.getsignal(signal.SIGINT)
     script = f"{interrupt_the_parent_and_go_on}; raise SystemExit(3)"
     # The interpreter takes longer to start than the signal handler of its parent takes to be set.
-    assert kernel_shell.run([sys.executable, "-c", script], shell()) == 3
+    assert kernel_shell.run([sys.executable, "-c", script], SHELL) == 3
     assert signal.getsignal(signal.SIGINT) is before

@@ -12,6 +12,7 @@ from builder.config import Backend, Framework
 from builder.errors import ToolError
 from builder.plan.dry_run import DryRun
 from builder.toolchain.this_machine import CurrentPython
+from tests.given.files import write
 from tests.paths import ROOT
 
 RELU = ROOT / "examples" / "relu"
@@ -26,12 +27,6 @@ def plans(possible):
         )
         for cell in cells
     ]
-
-
-def torch_at(root, lines):
-    (root / "torch").mkdir(parents=True)
-    (root / "torch/version.py").write_text("".join(f"{line}\n" for line in ("__version__ = '2.13.0'", *lines)))
-    return CurrentPython(python=Path("python"), torch=root, tvm_ffi=None)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +74,9 @@ def test_a_kernel_without_a_cell_for_what_is_installed_says_so():
     ],
 )
 def test_what_torch_is_built_for_is_read_from_its_files(tmp_path, lines, first):
-    order = kernel_tests.backends(Framework.TORCH, torch_at(tmp_path, lines))
+    write(tmp_path, {"torch/version.py": "\n".join(("__version__ = '2.13.0'", *lines))})
+    found = CurrentPython(python=Path("python"), torch=tmp_path, tvm_ffi=None)
+    order = kernel_tests.backends(Framework.TORCH, found)
     assert order[0] is first
     assert order[-1] is Backend.CPU
 

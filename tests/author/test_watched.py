@@ -1,11 +1,12 @@
 """The saves that `builder watch` notices, and those that it ignores."""
 
-import builtins
 import os
 import shutil
+import sys
 import threading
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import watchfiles
@@ -13,6 +14,7 @@ import watchfiles
 from builder.author import watched
 from builder.author.watched import Snapshot
 from builder.errors import ToolError
+from tests.given.files import write
 
 CONFIG = """
 [general]
@@ -34,17 +36,10 @@ FILES = ("csrc/a.cpp", "headers/a.h", "tests/test_a.py", "torch-ext/torch_bindin
 
 @pytest.fixture
 def kernel(tmp_path):
-    root = tmp_path / "kernel"
-    for name in FILES:
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text("")
-    (root / "build.toml").write_text(CONFIG)
-    return root
+    return write(tmp_path / "kernel", {**dict.fromkeys(FILES, ""), "build.toml": CONFIG})
 
 
-def save(path, text="// saved\n"):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
+SAVED = "// saved\n"
 
 
 def save_as_editors_do(path):
@@ -58,7 +53,7 @@ def save_as_editors_do(path):
 
 
 @pytest.mark.parametrize("name", [*FILES, "build.toml"])
-@pytest.mark.parametrize("how", [lambda path: save(path, path.read_text() + "\n"), save_as_editors_do, Path.touch])
+@pytest.mark.parametrize("how", [lambda path: path.write_text(path.read_text() + "\n"), save_as_editors_do, Path.touch])
 def test_a_save_of_what_is_built_or_tested_is_noticed(kernel, name, how):
     before = Snapshot.of(kernel)
     how(kernel / name)
@@ -78,7 +73,7 @@ def test_a_save_of_what_is_built_or_tested_is_noticed(kernel, name, how):
 )
 def test_a_new_file_is_noticed_and_so_is_its_end(kernel, name):
     before = Snapshot.of(kernel)
-    save(kernel / name)
+    write(kernel, {name: SAVED})
     assert not before.holds(), "the folder that it is in has changed, too"
     after = Snapshot.of(kernel, before)
     assert after.changes(before) == (name,)
@@ -103,42 +98,42 @@ def test_a_new_file_is_noticed_and_so_is_its_end(kernel, name):
 )
 def test_what_is_neither_built_nor_tested_is_not_noticed(kernel, name):
     before = Snapshot.of(kernel)
-    save(kernel / name)
+    write(kernel, {name: SAVED})
     assert Snapshot.of(kernel, before).changes(before) == ()
 
 
 def test_a_new_file_in_a_folder_that_was_empty_is_noticed(kernel):
     (kernel / "csrc/empty").mkdir()
     before = Snapshot.of(kernel)
-    save(kernel / "csrc/empty/b.cpp")
+    write(kernel, {"csrc/empty/b.cpp": SAVED})
     assert not before.holds()
     assert Snapshot.of(kernel, before).changes(before) == ("csrc/empty/b.cpp",)
 
 
 def test_folders_of_what_is_not_built_are_not_watched(kernel):
     for name in ("env/lib/python/a.py", "dist/a.whl", ".git/objects/a"):
-        save(kernel / name)
+        write(kernel, {name: SAVED})
     names = {folder.relative_to(kernel).as_posix() for folder in Snapshot.of(kernel).folders}
     assert names == {".", "csrc", "headers", "tests", "torch-ext", "torch-ext/tiny"}
 
 
 def test_a_config_that_cannot_be_read_leaves_the_files_watched_that_there_were(kernel):
     before = Snapshot.of(kernel)
-    save(kernel / "build.toml", "[general\n")
+    write(kernel, {"build.toml": "[general\n"})
     broken = Snapshot.of(kernel, before)
     assert broken.problem
     assert broken.changes(before) == ("build.toml",)
     assert broken.files.keys() == before.files.keys()
-    save(kernel / "csrc/a.cpp")
+    write(kernel, {"csrc/a.cpp": SAVED})
     assert Snapshot.of(kernel, broken).changes(broken) == ("csrc/a.cpp",)
-    save(kernel / "build.toml", CONFIG)
+    write(kernel, {"build.toml": CONFIG})
     mended = Snapshot.of(kernel, broken)
     assert (mended.problem, mended.changes(broken)) == ("", ("build.toml", "csrc/a.cpp"))
 
 
 def test_a_file_that_is_no_longer_named_is_not_said_to_be_saved(kernel):
     before = Snapshot.of(kernel)
-    save(kernel / "build.toml", CONFIG.replace('include = ["headers"]\n', ""))
+    write(kernel, {"build.toml": CONFIG.replace('include = ["headers"]\n', "")})
     assert Snapshot.of(kernel, before).changes(before) == ("build.toml",)
 
 
@@ -146,7 +141,7 @@ def test_a_source_that_was_missing_from_the_start_is_noticed_when_it_is_there(ke
     (kernel / "csrc/a.cpp").unlink()
     before = Snapshot.of(kernel)
     assert before.problem
-    save(kernel / "csrc/a.cpp")
+    write(kernel, {"csrc/a.cpp": SAVED})
     assert "csrc/a.cpp" in Snapshot.of(kernel, before).changes(before)
 
 
@@ -176,10 +171,10 @@ def later(action, seconds=0.3):
 @pytest.mark.parametrize("step", [0, 1], ids=["one save", "many saves"])
 def test_waiting_ends_with_the_save_and_not_before(kernel, step):
     before = Snapshot.of(kernel)
-    save(kernel / "notes.txt")
-    timers = [later(lambda: save(kernel / "dist/a.whl"), 0.1)]
+    write(kernel, {"notes.txt": SAVED})
+    timers = [later(lambda: write(kernel, {"dist/a.whl": SAVED}), 0.1)]
     names = ("csrc/a.cpp", "headers/a.h", "csrc/new/b.cpp")[: 1 + 2 * step]
-    timers += [later(lambda name=name: save(kernel / name)) for name in names]
+    timers += [later(lambda name=name: write(kernel, {name: SAVED})) for name in names]
     after = watched.wait(before)
     assert after.changes(before) == tuple(sorted(names))
     for timer in timers:
@@ -188,7 +183,7 @@ def test_waiting_ends_with_the_save_and_not_before(kernel, step):
 
 def test_what_was_saved_before_one_waits_is_not_waited_for(kernel):
     before = Snapshot.of(kernel)
-    save(kernel / "csrc/a.cpp")
+    write(kernel, {"csrc/a.cpp": SAVED})
     began = time.monotonic()
     assert watched.wait(before).changes(before) == ("csrc/a.cpp",)
     assert time.monotonic() - began < 30  # what waits for a change has no end
@@ -196,13 +191,10 @@ def test_what_was_saved_before_one_waits_is_not_waited_for(kernel):
 
 @pytest.mark.parametrize("error", [OSError("no space left"), RuntimeError("too many watches"), FileNotFoundError("x")])
 def test_where_the_system_watches_nothing_files_are_looked_at(kernel, monkeypatch, error):
-    def refuse(*_paths, **_options):
-        raise error
-
-    monkeypatch.setattr(watchfiles, "watch", refuse)
+    monkeypatch.setattr(watchfiles, "watch", Mock(side_effect=error))
     monkeypatch.setattr(watched, "_LOOK", 0.05)
     before = Snapshot.of(kernel)
-    timer = later(lambda: save(kernel / "csrc/a.cpp"))
+    timer = later(lambda: write(kernel, {"csrc/a.cpp": SAVED}))
     assert watched.wait(before).changes(before) == ("csrc/a.cpp",)
     timer.join()
 
@@ -216,20 +208,13 @@ def test_an_event_that_is_lost_is_made_good_for_by_looking(kernel, monkeypatch):
     monkeypatch.setattr(watchfiles, "watch", deaf)
     monkeypatch.setattr(watched, "_LOOK", 0.05)
     before = Snapshot.of(kernel)
-    timer = later(lambda: save(kernel / "headers/new.h"))
+    timer = later(lambda: write(kernel, {"headers/new.h": SAVED}))
     assert watched.wait(before).changes(before) == ("headers/new.h",)
     timer.join()
 
 
 def test_without_the_library_it_says_what_to_install(kernel, monkeypatch):
-    own = builtins.__import__
-
-    def without(name, *rest):
-        if name == "watchfiles":
-            raise ImportError(name)
-        return own(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "watchfiles", None)
     with pytest.raises(ToolError, match="watching files needs watchfiles") as refused:
         watched.wait(Snapshot.of(kernel))
     assert refused.value.help == "python -m pip install watchfiles"

@@ -6,7 +6,7 @@ import pytest
 
 from builder.cli import selecting
 from builder.errors import BuilderError, NothingToDoError
-from builder.plan.kernels import Refusal, load
+from builder.plan.kernels import Refusal, SameNameError, load
 from tests.cli.folders import write
 
 
@@ -101,32 +101,32 @@ def test_every_name_that_is_wrong_is_told_and_the_worst_code_counts():
 
 def test_loading_goes_on_after_a_config_that_is_wrong(root):
     (root / "kernels/one/build.toml").write_text("[general", encoding="utf-8")
-    loaded = load(selecting.find([Path("kernels/*"), Path("kernels/README.md"), Path("nowhere")]).folders)
-    assert [kernel.config.general.name for kernel in loaded.kernels] == ["two"]
-    assert [str(refusal.folder) for refusal in loaded.refusals] == ["kernels/one", "kernels/README.md", "nowhere"]
-    assert "kernels/one/build.toml" in str(loaded.refusals[0].error)
+    loaded, refusals = load(selecting.find([Path("kernels/*"), Path("kernels/README.md"), Path("nowhere")]).folders)
+    assert [kernel.config.general.name for kernel in loaded] == ["two"]
+    assert [str(refusal.folder) for refusal in refusals] == ["kernels/one", "kernels/README.md", "nowhere"]
+    assert "kernels/one/build.toml" in str(refusals[0].error)
 
 
 @pytest.mark.usefixtures("root")
 def test_names_that_are_no_kernels_say_how_to_pick_only_kernels():
-    loaded = load(selecting.find([Path("kernels/README.md"), Path("kernels/scripts"), Path("nowhere")]).folders)
-    assert [refusal.error.message for refusal in loaded.refusals] == [
+    _, refusals = load(selecting.find([Path("kernels/README.md"), Path("kernels/scripts"), Path("nowhere")]).folders)
+    assert [refusal.error.message for refusal in refusals] == [
         "'kernels/README.md' is not a folder",
         "'kernels/scripts' has no build.toml",
         "'nowhere' is not there",
     ]
-    assert {refusal.error.help for refusal in loaded.refusals} == {
+    assert {refusal.error.help for refusal in refusals} == {
         "name folders of kernels, or a pattern in quotes, as 'kernels/*', which picks only these"
     }
 
 
 def test_two_kernels_of_one_name_are_refused(root):
     write(root / "more", "one")
-    loaded = load(selecting.find([Path("kernels/*"), Path("more/*")]).folders)
-    assert [str(kernel.root) for kernel in loaded.kernels] == ["kernels/one", "kernels/two"]
-    (clash,) = loaded.clashes
+    loaded, refusals = load(selecting.find([Path("kernels/*"), Path("more/*")]).folders)
+    assert [str(kernel.root) for kernel in loaded] == ["kernels/one", "kernels/two"]
+    (clash,) = refusals
+    assert isinstance(clash.error, SameNameError)
     assert str(clash.error).startswith("'kernels/one' and 'more/one' are both kernel 'one'\n")
-    assert loaded.refusals == (clash,)
 
 
 def test_what_several_kernels_have_in_common_is_said_once(capsys):

@@ -10,7 +10,7 @@ from builder.author.test_build import TestRequest
 from builder.cli import run
 from builder.config import Backend
 from builder.errors import BuilderError, NotHereError
-from builder.matrix import SETS, quick
+from builder.matrix import SETS, architectures
 from builder.matrix.selection import Scope
 from builder.plan import dry_run
 from builder.plan.ask import Ask
@@ -40,7 +40,7 @@ def only(python, tmp_path, monkeypatch):
     """Return the GPUs that a cell is built for, with some of them in this machine."""
 
     def chosen(variant, *, archs=None, here=("9.0",), stored=False, named=False):
-        native = mock.Mock(side_effect=[quick.of(Backend.CUDA, here)] * 2 if here else NotHereError("no GPU"))
+        native = mock.Mock(side_effect=[architectures.of(Backend.CUDA, here)] * 2 if here else NotHereError("no GPU"))
         monkeypatch.setattr(this_machine, "native_gpus", native)
         actions = {variant: "hit" if stored else "build"}
         monkeypatch.setattr(
@@ -91,14 +91,14 @@ def test_otherwise_all_is_built(only, variant, here, asked):
 
 
 def test_gpus_that_are_named_are_built_for(only):
-    assert only(CUDA, archs=quick.parse("8.0")) == (("8.0",), 0)
+    assert only(CUDA, archs=architectures.parse("8.0")) == (("8.0",), 0)
     assert only(CUDA, archs="all") == ((), 0)
     assert only(CUDA, archs="native", named=True) == (("9.0",), 2)
 
 
 def test_a_cell_of_another_backend_than_the_gpus_is_refused(only):
     with pytest.raises(BuilderError, match=r"^9\.0 is of CUDA|it is for the CPU"):
-        only(CPU, archs=quick.parse("9.0"), named=True)
+        only(CPU, archs=architectures.parse("9.0"), named=True)
 
 
 def test_the_command_refuses_what_is_no_architecture(capsys):

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -99,10 +100,7 @@ def test_a_user_without_any_home_is_told_how_to_name_a_store(monkeypatch, capsys
     for name in ("HOME", "BUILDER_STORE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
 
-    def unknown(_):
-        raise KeyError
-
-    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    monkeypatch.setattr(pwd, "getpwuid", Mock(side_effect=KeyError))
     assert run(["doctor"]) == 2
     assert "name one with --store, BUILDER_STORE or HOME" in capsys.readouterr().err
     monkeypatch.setenv("BUILDER_STORE", "/nonexistent/store")

@@ -3,14 +3,13 @@
 import base64
 import json
 
-import pytest
-
 from builder import doctor, matrix
 from builder.cli import run
 from builder.environment import foreign
 from builder.kernel import load
 from builder.make import kernel_lock
 from builder.store import KERNELS, SOURCES, Store
+from tests.given.files import write
 
 HASH = bytes(range(32))
 REV = "1" * 40
@@ -34,21 +33,11 @@ cuda-capabilities = {capabilities}
 """
 
 
-@pytest.fixture
-def kernel(tmp_path):
-    """Return a function that makes a kernel for CUDA."""
-    package = tmp_path / "kernel/torch-ext/small"
-    package.mkdir(parents=True)
-    (package / "__init__.py").touch()
-    (tmp_path / "kernel/one.cu").touch()
-
-    def make(*, gpus=("H100",), capabilities=("9.0",), depends="", sources=""):
-        values = {"gpus": json.dumps(gpus), "capabilities": json.dumps(capabilities)}
-        text = TEXT.format(depends=depends, sources=sources, **values)
-        (tmp_path / "kernel/build.toml").write_text(text)
-        return load(tmp_path / "kernel")
-
-    return make
+def kernel(root, *, gpus=("H100",), capabilities=("9.0",), depends="", sources=""):
+    """Return a kernel for CUDA."""
+    values = {"gpus": json.dumps(gpus), "capabilities": json.dumps(capabilities)}
+    text = TEXT.format(depends=depends, sources=sources, **values)
+    return load(write(root / "kernel", {"torch-ext/small/__init__.py": "", "one.cu": "", "build.toml": text}))
 
 
 def facts(found, tmp_path):
@@ -57,17 +46,17 @@ def facts(found, tmp_path):
     return {fact.name: fact for fact in doctor.of_kernel(found, cells, store)}
 
 
-def test_a_required_gpu_is_held_against_every_cell(kernel, tmp_path):
-    found = facts(kernel(gpus=["H100", "B300", "A100"], capabilities=["9.0", "10.3"]), tmp_path)
+def test_a_required_gpu_is_held_against_every_cell(tmp_path):
+    found = facts(kernel(tmp_path, gpus=["H100", "B300", "A100"], capabilities=["9.0", "10.3"]), tmp_path)
     assert list(found) == ["GPU H100", "GPU B300", "GPU A100"]
     assert found["GPU H100"].found == "code in all of 10 cells of CUDA"
     assert (found["GPU B300"].found, found["GPU B300"].help) == (None, "2 of 10 cells of CUDA have no code for it")
     assert found["GPU A100"].help == "10 of 10 cells of CUDA have no code for it"
 
 
-def test_a_source_from_elsewhere_is_there_or_fetched_by_the_next_build(kernel, tmp_path):
+def test_a_source_from_elsewhere_is_there_or_fetched_by_the_next_build(tmp_path):
     url = "https://example.org/cut.git"
-    one = kernel(gpus=[], sources=f'[sources.cut]\ngit = "{url}"\nrev = "{REV}"')
+    one = kernel(tmp_path, gpus=[], sources=f'[sources.cut]\ngit = "{url}"\nrev = "{REV}"')
     before = facts(one, tmp_path)["source cut"]
     assert (before.found, before.help) == (None, f"the next build fetches it from {url}")
     folder = tmp_path / "store" / SOURCES / foreign.identity(one.config.sources["cut"])
@@ -76,8 +65,8 @@ def test_a_source_from_elsewhere_is_there_or_fetched_by_the_next_build(kernel, t
     assert facts(one, tmp_path)["source cut"].found == "in the store"
 
 
-def test_a_kernel_that_it_depends_on_is_locked_and_there_or_not(kernel, tmp_path):
-    one = kernel(gpus=[], depends='kernel-depends = [{ repo-id = "team/base", version = 2 }]')
+def test_a_kernel_that_it_depends_on_is_locked_and_there_or_not(tmp_path):
+    one = kernel(tmp_path, gpus=[], depends='kernel-depends = [{ repo-id = "team/base", version = 2 }]')
     assert "builder lock" in facts(one, tmp_path)["kernel team/base"].help
     entry = {
         "dependency": {"repo-id": "team/base", "version": 2},
@@ -91,8 +80,8 @@ def test_a_kernel_that_it_depends_on_is_locked_and_there_or_not(kernel, tmp_path
     assert "is not a lock of kernels" in facts(one, tmp_path)[kernel_lock.NAME].help
 
 
-def test_each_cell_of_the_kernel_has_its_reason(kernel, tmp_path, capsys):
-    one = kernel(gpus=["B300"], capabilities=["9.0", "10.3"])
+def test_each_cell_of_the_kernel_has_its_reason(tmp_path, capsys):
+    one = kernel(tmp_path, gpus=["B300"], capabilities=["9.0", "10.3"])
     assert run(["doctor", str(one.root), "--store", str(tmp_path / "store"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert list(found) == ["kernel", "facts", "cells", "notes"]
@@ -104,8 +93,8 @@ def test_each_cell_of_the_kernel_has_its_reason(kernel, tmp_path, capsys):
     assert "2 cells: B300 is required, and gets no code of 'one' with CUDA 12.6" in found["notes"]
 
 
-def test_the_same_as_text(kernel, tmp_path, capsys):
-    one = kernel(gpus=["H100"])
+def test_the_same_as_text(tmp_path, capsys):
+    one = kernel(tmp_path, gpus=["H100"])
     assert run(["doctor", str(one.root), "--store", str(tmp_path / "store")]) == 0
     said = capsys.readouterr()
     assert said.out.startswith(
@@ -114,8 +103,8 @@ def test_the_same_as_text(kernel, tmp_path, capsys):
     assert "of 10 cells of release can be built here: `builder doctor` shows this machine" in said.err
 
 
-def test_a_cell_without_device_code_is_a_line_of_the_plan_and_no_error(kernel, tmp_path, capsys):
-    one = kernel(gpus=[], capabilities=["10.3"])
+def test_a_cell_without_device_code_is_a_line_of_the_plan_and_no_error(tmp_path, capsys):
+    one = kernel(tmp_path, gpus=[], capabilities=["10.3"])
     assert run(["matrix", str(one.root), "--explain", "--store", str(tmp_path / "store")]) == 0
     said = capsys.readouterr()
     assert "2 cells: component 'one' asks for 10.3, and CUDA 12.6 compiles none of it" in said.out

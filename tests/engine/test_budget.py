@@ -1,7 +1,9 @@
+import contextlib
 import os
 import re
 import stat
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,45 +11,43 @@ import pytest
 from builder import matrix
 from builder.config import Backend, Framework, Version
 from builder.engine.budget import Budget, GiB, Jobserver
-from builder.plan import limits
-from builder.plan.limits import Machine
+from builder.plan import ask
+from builder.plan.ask import BuildLimits
 
-
-def cell(backend=Backend.CPU, *, stable=None):
-    return matrix.Cell(
-        variant=f"v-{backend}",
-        framework=Framework.TORCH,
-        backend=backend,
-        system="x86_64-linux",
-        torch=Version("2.13"),
-        toolkit=None,
-        compute="cpu",
-        stable_abi=stable,
-    )
+CPU = matrix.Cell(
+    variant="v-cpu",
+    framework=Framework.TORCH,
+    backend=Backend.CPU,
+    system="x86_64-linux",
+    torch=Version("2.13"),
+    toolkit=None,
+    compute="cpu",
+)
+CUDA = replace(CPU, variant="v-cuda", backend=Backend.CUDA)
 
 
 def test_a_cell_gets_every_core_when_memory_allows():
-    with Budget(Machine(cores=8, memory=100 * GiB)).admit(cell()) as jobs:
+    with Budget(BuildLimits(cores=8, memory=100 * GiB)).admit(CPU) as jobs:
         assert jobs == 8
 
 
 def test_memory_limits_how_many_compilers_a_cell_runs():
-    with Budget(Machine(cores=8, memory=6 * GiB)).admit(cell(Backend.CUDA)) as jobs:
+    with Budget(BuildLimits(cores=8, memory=6 * GiB)).admit(CUDA) as jobs:
         assert jobs == 2
 
 
 def test_a_cell_that_is_too_large_runs_one_compiler_and_alone():
-    limited = Budget(Machine(cores=8, memory=GiB))
-    with limited.admit(cell(Backend.CUDA)) as jobs:
+    limited = Budget(BuildLimits(cores=8, memory=GiB))
+    with limited.admit(CUDA) as jobs:
         assert jobs == 1
-        assert not _admitted(limited, cell(stable=Version("2.10")))
+        assert not _admitted(limited, replace(CPU, stable_abi=Version("2.10")))
 
 
 def test_a_cell_waits_until_there_is_memory():
-    limited = Budget(Machine(cores=4, memory=6 * GiB))
-    with limited.admit(cell(Backend.CUDA)):
-        assert not _admitted(limited, cell(Backend.CUDA))
-    assert _admitted(limited, cell(Backend.CUDA))
+    limited = Budget(BuildLimits(cores=4, memory=6 * GiB))
+    with limited.admit(CUDA):
+        assert not _admitted(limited, CUDA)
+    assert _admitted(limited, CUDA)
 
 
 def _admitted(limited, wanted):
@@ -63,10 +63,10 @@ def _admitted(limited, wanted):
 
 
 def test_what_a_cell_took_is_given_back_when_it_fails():
-    limited = Budget(Machine(cores=4, memory=3 * GiB))
-    with pytest.raises(RuntimeError), limited.admit(cell(Backend.CUDA)):
+    limited = Budget(BuildLimits(cores=4, memory=3 * GiB))
+    with pytest.raises(RuntimeError), limited.admit(CUDA):
         raise RuntimeError
-    assert _admitted(limited, cell(Backend.CUDA))
+    assert _admitted(limited, CUDA)
 
 
 def test_acgroup_limits_the_memory(tmp_path):
@@ -75,7 +75,7 @@ def test_acgroup_limits_the_memory(tmp_path):
     (tmp_path / "group/inner/memory.max").write_text("max\n")
     member = tmp_path / "cgroup"
     member.write_text("0::/group/inner\n")
-    assert list(limits.cgroup_limits(tmp_path, member)) == [1000]
+    assert list(ask.cgroup_limits(tmp_path, member)) == [1000]
 
 
 def test_a_cgroup_of_version_1_limits_the_memory(tmp_path):
@@ -84,20 +84,20 @@ def test_a_cgroup_of_version_1_limits_the_memory(tmp_path):
     (tmp_path / "memory/group/memory.limit_in_bytes").write_text("2000\n")
     member = tmp_path / "cgroup"
     member.write_text("8:pids:/\n4:cpu,memory:/group\n0::/\n")
-    assert list(limits.cgroup_limits(tmp_path, member)) == [2000, 5000]
+    assert list(ask.cgroup_limits(tmp_path, member)) == [2000, 5000]
 
 
 def test_what_an_earlier_build_took_is_what_the_next_is_admitted_by():
-    with Budget(Machine(cores=8, memory=4 * GiB)).admit(cell(Backend.CUDA), learned=GiB // 2) as jobs:
+    with Budget(BuildLimits(cores=8, memory=4 * GiB)).admit(CUDA, learned=GiB // 2) as jobs:
         assert jobs == 8
 
 
 def test_a_machine_without_cgroups_has_no_limit(tmp_path):
-    assert list(limits.cgroup_limits(tmp_path, tmp_path / "absent")) == []
+    assert list(ask.cgroup_limits(tmp_path, tmp_path / "absent")) == []
 
 
 def test_this_machine_has_cores_and_memory():
-    found = limits.of_machine()
+    found = ask.of_machine()
     assert found.cores >= 1
     assert found.memory > 0
 
@@ -146,32 +146,18 @@ def test_a_store_with_a_space_in_its_path_has_a_jobserver_that_tools_can_open(tm
 
 
 def test_a_cell_waits_for_a_token_until_it_is_told_to_give_up(server):
-    asked = []
-
-    def give_up():
-        asked.append(True)
-        return len(asked) > 2
-
-    with server.hold(4), server.hold(1, give_up=give_up) as had:
+    answers = iter([False, False, True])
+    with server.hold(4), server.hold(1, give_up=lambda: next(answers)) as had:
         assert not had
     assert left(server) == 4
 
 
 def test_a_cell_gets_the_token_of_one_that_ended(server):
-    inside, end = threading.Event(), threading.Event()
-
-    def build():
-        with server.hold(4):
-            inside.set()
-            end.wait(10)
-
-    thread = threading.Thread(target=build)
-    thread.start()
-    assert inside.wait(10)
-    threading.Timer(0.05, end.set).start()
-    with server.hold(2) as had:
-        assert had
-    thread.join(10)
+    with contextlib.ExitStack() as other:
+        other.enter_context(server.hold(4))
+        threading.Timer(0.05, other.close).start()
+        with server.hold(2) as had:
+            assert had
     assert left(server) == 4
 
 
@@ -196,14 +182,14 @@ def test_tokens_of_compilers_that_were_killed_come_back(server):
 
 
 def test_cells_that_share_the_cores_take_the_memory_of_the_largest_compilers_alone():
-    limited = Budget(Machine(cores=4, memory=12 * GiB))
-    with limited.admit(cell(Backend.CUDA)) as jobs, limited.admit(cell()) as other:
+    limited = Budget(BuildLimits(cores=4, memory=12 * GiB))
+    with limited.admit(CUDA) as jobs, limited.admit(CPU) as other:
         assert (jobs, other) == (4, 4)
-        assert _admitted(limited, cell(Backend.CUDA))
+        assert _admitted(limited, CUDA)
 
 
 def test_what_runs_alone_has_nothing_beside_it():
-    limited = Budget(Machine(cores=4, memory=100 * GiB))
-    with limited.admit(cell(), alone=True) as jobs:
+    limited = Budget(BuildLimits(cores=4, memory=100 * GiB))
+    with limited.admit(CPU, alone=True) as jobs:
         assert jobs == 1
-        assert not _admitted(limited, cell())
+        assert not _admitted(limited, CPU)

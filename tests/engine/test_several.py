@@ -6,10 +6,10 @@ from builder import kernel as kernels
 from builder import matrix
 from builder.cli import view
 from builder.engine.outcome import CellOutcome, Event, for_kernel
-from builder.matrix.selection import Scope, to_build
 from builder.plan import load_test_needs
 from tests import hub_folder
 from tests.cli.folders import write
+from tests.given.cells import cell_in
 from tests.report.recorded import page
 
 
@@ -19,17 +19,18 @@ def depending(root, name, *others):
 
 @pytest.fixture
 def cell(tmp_path):
-    return to_build(kernels.load(write(tmp_path, "one")), Scope(), here="x86_64-linux")[0]
+    return cell_in(write(tmp_path, "one"), sets=("release",), system="x86_64-linux")
 
 
 def test_an_event_and_its_outcome_say_whose_they_are(cell):
     heard = []
     tell = for_kernel(heard.append, "one")
     tell(Event(variant=cell.variant, kind="step", text="preparing"))
-    tell(Event(variant=cell.variant, kind="done", outcome=CellOutcome(cell=cell, status="hit")))
+    outcome = CellOutcome(cell=cell, status="hit", kernel="one")
+    tell(Event(variant=cell.variant, kind="done", outcome=outcome))
     assert [event.variant for event in heard] == ["one:torch-cpu"] * 2
     assert heard[1].outcome.label == "one:torch-cpu"
-    assert "kernel" not in heard[1].outcome.to_json()
+    assert "kernel" not in outcome.to_json()
 
 
 def test_the_summary_counts_for_each_kernel(cell):

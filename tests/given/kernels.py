@@ -1,4 +1,4 @@
-"""The kernels of tests/data/kernels, each with the cell that this machine builds without a GPU."""
+"""Kernels of tests/data/kernels, each with the cell that this machine builds without a GPU, and kernels of a text."""
 
 import os
 import shutil
@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from builder.config import parse
+from builder.config.text import Source
+from builder.kernel import Kernel
 from tests.paths import TESTS
 
 KERNELS = TESTS / "data/kernels"
@@ -17,6 +20,12 @@ PLAIN, PLAIN_CELL = KERNELS / "plain", "ctypes-cpu-x86_64-linux"
 
 linux = pytest.mark.skipif(sys.platform != "linux" or os.uname().machine != "x86_64", reason="pinned for x86_64-linux")
 """The mark of a test that builds one of these cells."""
+
+
+def of_text(text, root=Path()):
+    """Return a kernel of which there is only the config."""
+    source = Source(name="build.toml", text=text)
+    return Kernel(root=root, config=parse(source), source=source)
 
 
 def copied(kernel, folder):

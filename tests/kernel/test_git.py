@@ -68,28 +68,16 @@ def evil(pwned):
     return f"sh -c 'touch {pwned}; cat' --"
 
 
-def test_a_bare_repository_among_the_files_of_a_clone_runs_nothing(tmp_path, pwned):
-    source = tmp_path / "source"
+@pytest.mark.parametrize("folder", ["", "kernel"], ids=["among the files of a clone", "in a folder of a clone"])
+def test_a_bare_repository_that_a_clone_brings_runs_nothing(tmp_path, pwned, folder):
+    source, kernel = tmp_path / "source", tmp_path / "clone" / folder
     bare = f'[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\tfsmonitor = "{evil(pwned)}"\n'
     inside = {"HEAD": "ref: refs/heads/main\n", "config": bare, "objects/.keep": "", "refs/heads/.keep": ""}
-    write(source, FILES | inside)
+    write(source / folder, FILES | inside)
     commit(source)
     git(tmp_path, "clone", "-q", "source", "clone")
-    assert bundle.commit_of(tmp_path / "clone") == bundle.Commit(id=git(tmp_path / "clone", "rev-parse", "HEAD"))
-    ask_everything(tmp_path / "clone")
-    assert not pwned.exists()
-
-
-def test_a_bare_repository_in_a_folder_of_a_clone_runs_nothing(tmp_path, pwned):
-    source = tmp_path / "source"
-    bare = f'[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\tfsmonitor = "{evil(pwned)}"\n'
-    inside = {"HEAD": "ref: refs/heads/main\n", "config": bare, "objects/.keep": "", "refs/heads/.keep": ""}
-    write(source, {f"kernel/{name}": text for name, text in (FILES | inside).items()})
-    commit(source)
-    git(tmp_path, "clone", "-q", "source", "clone")
-    found = bundle.commit_of(tmp_path / "clone" / "kernel")
-    assert found == bundle.Commit(id=git(tmp_path / "clone", "rev-parse", "HEAD"))
-    ask_everything(tmp_path / "clone" / "kernel")
+    assert bundle.commit_of(kernel) == bundle.Commit(id=git(tmp_path / "clone", "rev-parse", "HEAD"))
+    ask_everything(kernel)
     assert not pwned.exists()
 
 

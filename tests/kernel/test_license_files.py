@@ -2,7 +2,7 @@
 
 from builder import kernel
 from builder.config import Backend
-from builder.kernel.source_set import find_license_files, source_set
+from builder.kernel.source_set import license_files, source_set
 from builder.kernel.tree import Tree
 from builder.render import render
 from tests.render import small
@@ -13,7 +13,8 @@ def test_license_files_of_the_folder_are_found_and_links_and_others_are_not(tmp_
         (tmp_path / name).write_text("")
     (tmp_path / "AUTHORS").mkdir()
     (tmp_path / "COPYRIGHT").symlink_to("LICENSE")
-    assert find_license_files(Tree.of(tmp_path)) == ("COPYING-LGPL", "LICENCE.md", "LICENSE", "License.txt", "NOTICE")
+    found = license_files(Tree.of(tmp_path).plain_files(""))
+    assert found == ("COPYING-LGPL", "LICENCE.md", "LICENSE", "License.txt", "NOTICE")
 
 
 def test_a_project_has_them_and_says_so(tmp_path):

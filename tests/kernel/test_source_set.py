@@ -9,6 +9,7 @@ from builder.config import Backend
 from builder.errors import ConfigError
 from builder.kernel import load, source_set, tree
 from builder.render import render
+from tests.given.files import write
 
 GENERAL = '[general]\nname = "my-relu"\nversion = 1\nedition = 5\nlicense = "MIT"\nbackends = ["cpu", "cuda"]\n'
 CPU = '[kernel.cpu]\nbackend = "cpu"\ndepends = ["torch"]\n'
@@ -19,15 +20,9 @@ PACKAGE = "torch-ext/my_relu/__init__.py"
 def kernel(tmp_path):
     """Return a function that makes a kernel of a config and of files."""
 
-    def make(config, *listed, general=GENERAL):
-        root = tmp_path / "kernel"
-        for file in (PACKAGE, *listed):
-            (root / file).parent.mkdir(parents=True, exist_ok=True)
-            (root / file).write_text("", encoding="utf-8")
-        (root / "build.toml").write_text(general + config, encoding="utf-8")
-        return load(root)
-
-    return make
+    return lambda config, *listed, general=GENERAL: load(
+        write(tmp_path / "kernel", {**dict.fromkeys((PACKAGE, *listed), ""), "build.toml": general + config})
+    )
 
 
 def names(kernel, **options):

@@ -11,9 +11,9 @@ from builder import kernel as kernels
 from builder import loadtest
 from builder.loadtest.outcome import LoadState
 from builder.loadtest.packages import KernelFolder, LoadTestPackages
-from builder.matrix.selection import Scope, to_build
 from tests import hub_folder
 from tests.cli.folders import write
+from tests.given.cells import cell_of
 
 CLIENT = Path(loadtest.__file__).with_name("kernel_client.py")
 WITHOUT, WITH = ("-I", "-S"), ("-I",)
@@ -76,7 +76,7 @@ def judged(tmp_path):
         folder = write(tmp_path, "user")
         (folder / "torch-ext/user/__init__.py").write_text(init)
         loaded = kernels.load(hub_folder.depend(folder, "team/base"))
-        (cell,) = to_build(loaded, Scope(), here="x86_64-linux")
+        cell = cell_of(loaded.config, sets=("release",), system="x86_64-linux")
         place = variant(tmp_path / "kernels", base)
         locked = KernelFolder(repo_id="team/base", commit="a" * 40, folder=place, python_depends=python_depends)
         has = loadtest.packages.found(loaded, cell, wheels=(), locked=(locked,), why="is not pinned")

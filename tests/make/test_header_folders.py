@@ -7,7 +7,7 @@ import pytest
 from builder import kernel
 from builder.config import Backend
 from builder.errors import BuilderError, ToolError
-from builder.kernel import git_fetch
+from builder.kernel.git_fetch import Fetcher
 from builder.make import header_folders
 from builder.render.sources import header_calls
 from tests.given.files import write
@@ -84,14 +84,14 @@ def test_a_folder_without_the_library_is_refused(tmp_path):
 
 def test_a_commit_is_fetched_whole_and_without_its_history(tmp_path):
     rev = commit(tmp_path / "origin", {"a.h": "// a\n"})
-    git_fetch.fetch_commit(f"file://{tmp_path / 'origin'}", rev, tmp_path / "kept" / rev, environ=os.environ)
+    Fetcher(environ=os.environ).fetch(f"file://{tmp_path / 'origin'}", rev, tmp_path / "kept" / rev)
     assert [path.name for path in (tmp_path / "kept" / rev).iterdir()] == ["a.h"]
 
 
 def test_a_commit_that_is_not_there_leaves_nothing(tmp_path):
     commit(tmp_path / "origin", {"a.h": "// a\n"})
     with pytest.raises(ToolError, match=f"git cannot fetch {'0' * 40} of file://"):
-        git_fetch.fetch_commit(f"file://{tmp_path / 'origin'}", "0" * 40, tmp_path / "kept/0", environ=os.environ)
+        Fetcher(environ=os.environ).fetch(f"file://{tmp_path / 'origin'}", "0" * 40, tmp_path / "kept/0")
     assert list((tmp_path / "kept").iterdir()) == []
 
 

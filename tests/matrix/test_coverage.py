@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from pathlib import Path
 
 import jsonschema
 import pytest
@@ -11,33 +10,28 @@ from builder import matrix, toolchain
 from builder.ci.plan import documents, make, text
 from builder.ci.plan.jobs import Runners
 from builder.cli import group
-from builder.config import Backend, parse
-from builder.config.text import Source
+from builder.config import Backend
 from builder.errors import BuilderError
-from builder.kernel import Kernel
 from builder.matrix import coverage
 from builder.matrix.selection import Scope
 from builder.resources import DATA
 from tests.given.cells import cell_of
+from tests.given.kernels import of_text
 from tests.paths import ROOT
 
 GENERAL = '[general]\nname = "case"\nversion = 1\nedition = 5\nlicense = "MIT"\nbackends = ["cuda", "rocm"]\n[torch]\n'
 RELU = ROOT / "examples/relu"
 
 
-def source(cuda="", rocm=""):
+def kernel(cuda="", rocm=""):
     lines = GENERAL
     for backend, keys in (("cuda", cuda), ("rocm", rocm)):
         lines += f'[kernel.{backend}-part]\nbackend = "{backend}"\ndepends = ["torch"]\nsrc = ["a.cu"]\n{keys}\n'
-    return Source(name="build.toml", text=lines)
-
-
-def config(**keys):
-    return parse(source(**keys))
+    return of_text(lines, root=RELU)
 
 
 def test_a_component_that_names_no_architectures_loses_none():
-    one = config()
+    one = kernel().config
     assert list(coverage.of(one, cell_of(one, backend=Backend.CUDA, toolkit="12.6"))) == []
     coverage.require(one, cell_of(one, backend=Backend.CUDA, toolkit="12.6"))
 
@@ -87,13 +81,13 @@ def test_a_component_that_names_no_architectures_loses_none():
     ],
 )
 def test_what_is_lost_is_named_with_the_toolkit(keys, backend, toolkit, message):
-    one = config(**keys)
+    one = kernel(**keys).config
     (covered,) = coverage.of(one, cell_of(one, backend=backend, toolkit=toolkit))
     assert covered.message == message
 
 
 def test_a_component_that_the_cell_leaves_out_is_not_asked_for():
-    one = config(cuda='cuda-capabilities = ["12.1"]\ncuda-minver = "13.0"')
+    one = kernel(cuda='cuda-capabilities = ["12.1"]\ncuda-minver = "13.0"').config
     old = cell_of(one, backend=Backend.CUDA, toolkit="12.6")
     assert list(coverage.of(one, old)) == []
     coverage.require(one, old)
@@ -108,15 +102,14 @@ def test_a_component_that_the_cell_leaves_out_is_not_asked_for():
     ids=["cuda", "rocm"],
 )
 def test_a_cell_without_device_code_is_refused_with_what_its_toolkit_has(keys, backend, toolkit, has):
-    one = config(**keys)
+    one = kernel(**keys).config
     with pytest.raises(BuilderError, match="compiles none of it") as error:
         coverage.require(one, cell_of(one, backend=backend, toolkit=toolkit))
     assert has in str(error.value.help)
 
 
 def test_the_plan_names_what_is_lost_in_every_format():
-    written = source(cuda='cuda-capabilities = ["8.0", "12.1"]')
-    asked = Kernel(root=Path("nowhere"), config=parse(written), source=written, schema=5)
+    asked = kernel(cuda='cuda-capabilities = ["8.0", "12.1"]')
     one = make(asked, matrix.rows(), Scope(sets=("release", "legacy"), systems=("x86_64-linux",)))
     message = "component 'cuda-part' is built without 12.1: not in CUDA 12.6"
     assert f"2 cells: {message}" in text.table(one, None)
@@ -125,7 +118,7 @@ def test_the_plan_names_what_is_lost_in_every_format():
     jsonschema.validate(document, json.loads((DATA / "matrix.schema.json").read_text(encoding="utf-8")))
     lost = [each for each in document["skipped"] if each["rule"] == "cuda-capabilities"]
     assert [each["message"] for each in lost] == [message] * 2
-    assert written.text.splitlines()[lost[0]["line"] - 1] == 'cuda-capabilities = ["8.0", "12.1"]'
+    assert asked.source.text.splitlines()[lost[0]["line"] - 1] == 'cuda-capabilities = ["8.0", "12.1"]'
 
 
 @pytest.fixture

@@ -1,8 +1,6 @@
 """Cells of a kernel whose library is built for each Python."""
 
 import json
-from dataclasses import replace
-from pathlib import Path
 
 import jsonschema
 import pytest
@@ -12,11 +10,10 @@ from builder.ci.plan import documents, make, text
 from builder.ci.plan.jobs import Runners, work_of
 from builder.ci.plan.jobs import jobs as make_jobs
 from builder.config import Backend
-from builder.config.text import Source
-from builder.kernel import Kernel
 from builder.matrix import decide, rows, select
 from builder.matrix.selection import Scope
 from tests.config.texts import GENERAL, five, problems_of
+from tests.given.kernels import of_text
 
 EACH = """[torch]
 python-abi = "cpython"
@@ -31,11 +28,6 @@ LINUX = tuple(row for row in rows() if row.set == "release" and row.system == "x
 @pytest.fixture
 def config():
     return five(EACH)
-
-
-def planned(config):
-    kernel = Kernel(root=Path(), config=config, source=Source(name="build.toml", text=GENERAL + EACH))
-    return make(kernel, LINUX, Scope())
 
 
 def test_a_row_has_a_cell_for_each_python_of_its_torch_and_the_decision_says_which(config):
@@ -66,14 +58,14 @@ def test_every_torch_of_the_matrix_has_pythons_among_them_all_that_are_pinned():
             assert pinned <= set(of_torch[part.version])
 
 
-def test_the_plan_says_what_one_library_would_save(config):
-    assert "would save 4 wheels and" in text.of_one_library(planned(config), LINUX)
-    usual = replace(config, torch=replace(config.torch, python_abi=None))
-    assert text.of_one_library(planned(usual), LINUX) == ""
+def test_the_plan_says_what_one_library_would_save():
+    each, usual = GENERAL + EACH, GENERAL + EACH.replace('python-abi = "cpython"\n', "")
+    assert "would save 4 wheels and" in text.of_one_library(make(of_text(each), LINUX, Scope()), LINUX)
+    assert text.of_one_library(make(of_text(usual), LINUX, Scope()), LINUX) == ""
 
 
-def test_the_document_names_the_python_of_a_cell(config):
-    plan = planned(config)
+def test_the_document_names_the_python_of_a_cell():
+    plan = make(of_text(GENERAL + EACH), LINUX, Scope())
     jobs = make_jobs(tuple(work_of(plan)), place=Runners().place, shards=2)
     found = json.loads(documents.document(plan, Runners(), jobs))
     jsonschema.validate(found, json.loads((resources.DATA / "matrix.schema.json").read_text(encoding="utf-8")))

@@ -14,6 +14,7 @@ from builder.config.text import Source
 from builder.matrix import SETS, absent_components, decide, rows, select
 from builder.matrix.rules import read
 from builder.matrix.variant import Variant, compute_name
+from tests.given.kernels import of_text
 from tests.paths import TESTS
 
 CASES = TESTS / "data" / "select"
@@ -23,19 +24,13 @@ KNOWN = tuple(row for row in rows() if row.set != "preview")
 MATRIX = toml.loads((resources.DATA / "matrix.toml").read_text(encoding="utf-8"))
 
 
-def component(backend, extra=""):
-    return f'[kernel.{backend}-part]\nbackend = "{backend}"\ndepends = []\nsrc = ["part.cpp"]\n{extra}\n'
-
-
 def kernel(backends, framework="[torch]", components=None, extra=""):
     general = f'[general]\nname = "case"\nversion = 1\nedition = 5\nlicense = "MIT"\nbackends = {list(backends)}\n'
-    parts = "".join(component(backend) for backend in (backends if components is None else components))
-    return parse(Source(name="build.toml", text=f"{general}{framework}\n{parts}{extra}"))
-
-
-def counts(config, *, unbundled=True):
-    found = Counter(cell.system for cell in select(config, RELEASE, unbundled=unbundled))
-    return found[LINUX], found[ARM], found[MAC]
+    parts = "".join(
+        f'[kernel.{backend}-part]\nbackend = "{backend}"\ndepends = []\nsrc = ["part.cpp"]\n'
+        for backend in (backends if components is None else components)
+    )
+    return of_text(f"{general}{framework}\n{parts}{extra}").config
 
 
 ALL = ("cpu", "cuda", "metal", "rocm", "xpu")
@@ -53,12 +48,14 @@ TVM_FFI = '[tvm-ffi]\nsrc = ["binding.cpp"]'
     ],
 )
 def test_every_row_gives_the_counts_of_the_format(config, expected):
-    assert counts(config) == expected
+    found = Counter(cell.system for cell in select(config, RELEASE, unbundled=True))
+    assert (found[LINUX], found[ARM], found[MAC]) == expected
 
 
 def test_a_release_lacks_the_rows_that_are_not_of_a_bundle():
     config = kernel((*ALL, "tpu"), "[torch-noarch]", ())
-    assert counts(config)[0] == counts(config, unbundled=False)[0] + 1
+    whole, bundled = (select(config, RELEASE, unbundled=unbundled) for unbundled in (True, False))
+    assert [cell.system for cell in whole].count(LINUX) == [cell.system for cell in bundled].count(LINUX) + 1
 
 
 @pytest.mark.parametrize("path", sorted(CASES.glob("*.toml")), ids=lambda path: path.stem)
@@ -94,11 +91,6 @@ def test_names_in_the_matrix_are_what_the_grammar_makes():
 def test_classic_names_in_the_matrix_are_unique():
     names = [row.variant for row in rows() if row.variant is not None]
     assert len(names) == len(set(names))
-
-
-def rule_of(config, text, *, unbundled=True):
-    """Return what became of the row that reads `text`."""
-    return next(one for one in decide(config, KNOWN, unbundled=unbundled) if str(one.row) == text)
 
 
 @pytest.mark.parametrize(
@@ -182,16 +174,17 @@ def rule_of(config, text, *, unbundled=True):
     ],
 )
 def test_a_row_without_a_cell_names_the_rule_the_key_and_a_remedy(config, row, rule, key):
-    found = rule_of(config, row)
+    found = next(one for one in decide(config, KNOWN, unbundled=True) if str(one.row) == row)
     assert found.cell is None
     assert (found.rule, ".".join(found.key)) == (rule, key)
     assert found.remedy
 
 
 def test_a_row_that_is_not_released_needs_all():
-    config = kernel(("cpu",))
-    assert rule_of(config, "torch 2.11, cpu, x86_64-linux", unbundled=False).rule == "bundle"
-    assert rule_of(config, "torch 2.11, cpu, x86_64-linux").cell.bundle is False
+    (row,) = [row for row in KNOWN if str(row) == "torch 2.11, cpu, x86_64-linux"]
+    (left_out,), (built,) = (decide(kernel(("cpu",)), [row], unbundled=unbundled) for unbundled in (False, True))
+    assert left_out.rule == "bundle"
+    assert built.cell.bundle is False
 
 
 def test_a_row_that_is_there_twice_gives_one_cell():
@@ -206,7 +199,7 @@ def test_the_newest_torch_tests_a_noarch_cell():
 
 
 def test_a_component_below_its_cuda_minver_leaves_the_cell_but_not_the_plan():
-    config = kernel(("cuda",), components=(), extra=component("cuda", 'cuda-minver = "13.0"'))
+    config = kernel(("cuda",), extra='cuda-minver = "13.0"')
     cells = select(config, RELEASE)
     assert {cell.toolkit: absent_components(config, cell) for cell in cells} == {
         "12.6": ("cuda-part",),
@@ -222,60 +215,37 @@ def number(version):
     return tuple(int(part) for part in version.split(".")[:2])
 
 
-def is_noarch_row(asked, row):
-    return asked["framework"] == "torch-noarch" or row["backend"] not in asked["components"]
-
-
-def stable_of(asked, row):
-    classic = is_noarch_row(asked, row) or asked["framework"] != "torch"
-    return None if classic else asked["stable"].get(row["backend"])
-
-
-def is_kept(asked, row):
-    stable = stable_of(asked, row)
-    return all(
-        [
+def expected_cells(asked, raw):
+    kept, found = [], {}
+    for row in raw:
+        noarch = asked["framework"] == "torch-noarch" or row["backend"] not in asked["components"]
+        stable = None if noarch or asked["framework"] != "torch" else asked["stable"].get(row["backend"])
+        bounds = [("torch", asked["torch"])] if asked["framework"] == "torch" else []
+        bounds += [("toolkit", asked["cuda"])] if row["backend"] == "cuda" else []
+        rules = [
             row["backend"] in asked["backends"],
             row.get("bundle", True) or asked["all"],
-            is_noarch_row(asked, row) or not row.get("noarch", False),
+            noarch or not row.get("noarch", False),
             asked["framework"] != "tvm-ffi" or "tvm-ffi" in row,
-            row["backend"] != "cuda" or between(row["toolkit"], asked["cuda"]),
-            asked["framework"] != "torch" or between(row["torch"], asked["torch"]),
+            all(number(least) <= number(row[key]) <= number(most) for key, (least, most) in bounds),
             stable is None or number(stable) <= number(row["torch"]),
         ]
-    )
-
-
-def between(version, bounds):
-    return number(bounds[0]) <= number(version) <= number(bounds[1])
-
-
-def name_of(asked, row):
-    stable = stable_of(asked, row)
-    if is_noarch_row(asked, row):
-        return f"torch-{row['backend']}"
-    if asked["framework"] == "tvm-ffi":
-        return row["tvm-ffi-variant"]
-    if stable is not None:
-        return f"torch-stable-abi{stable.replace('.', '')}-{row['compute']}-{row['system']}"
-    return row["variant"]
-
-
-def shares_a_cell(asked, one, other):
-    if (one["backend"], one["system"]) != (other["backend"], other["system"]):
-        return False
-    if is_noarch_row(asked, one):
-        return True
-    return stable_of(asked, one) is not None and one.get("toolkit") == other.get("toolkit")
-
-
-def expected_cells(asked, raw):
-    kept = [row for row in raw if is_kept(asked, row)]
-    found = {}
-    for row in kept:
-        rivals = [row, *(other for other in kept if shares_a_cell(asked, row, other))]
-        if number(row["torch"]) == max(number(one["torch"]) for one in rivals):
-            found.setdefault((name_of(asked, row), row["system"]), row["torch"])
+        if not all(rules):
+            continue
+        if noarch:
+            name, shared = f"torch-{row['backend']}", (row["backend"], row["system"])
+        elif asked["framework"] == "tvm-ffi":
+            name, shared = row["tvm-ffi-variant"], None
+        elif stable is not None:
+            name = f"torch-stable-abi{stable.replace('.', '')}-{row['compute']}-{row['system']}"
+            shared = (row["backend"], row["system"], row.get("toolkit"))
+        else:
+            name, shared = row["variant"], None
+        kept.append((row, name, shared))
+    for row, name, shared in kept:
+        rivals = [other["torch"] for other, _, place in kept if place == shared] if shared else [row["torch"]]
+        if number(row["torch"]) == max(map(number, rivals)):
+            found.setdefault((name, row["system"]), row["torch"])
     return [(name, system, torch) for (name, system), torch in found.items()]
 
 
@@ -289,7 +259,7 @@ def wishes(draw):
     backends = draw(st.lists(st.sampled_from((*COMPILED, "tpu")), min_size=1, unique=True))
     framework = draw(st.sampled_from(("torch", "torch-noarch", "tvm-ffi")))
     compiled = [backend for backend in backends if backend in COMPILED and framework != "torch-noarch"]
-    return {
+    asked = {
         "backends": backends,
         "framework": framework,
         "components": draw(st.lists(st.sampled_from(compiled), unique=True)) if compiled else [],
@@ -299,30 +269,27 @@ def wishes(draw):
         "all": draw(st.booleans()),
         "sets": draw(st.lists(st.sampled_from(SETS), min_size=1, unique=True)),
     }
-
-
-def config_of(asked):
-    table = f"[{asked['framework']}]\n"
-    if asked["framework"] == "tvm-ffi":
+    table = f"[{framework}]\n"
+    if framework == "tvm-ffi":
         table += "src = []\n"
-    if asked["framework"] == "torch":
+    if framework == "torch":
         table += 'minver = "{}"\nmaxver = "{}"\n[torch.stable-abi]\n'.format(*asked["torch"])
         table += "".join(f'{backend} = "{version}"\n' for backend, version in asked["stable"].items())
     cuda = '[general.cuda]\nminver = "{}"\nmaxver = "{}"\n'.format(*asked["cuda"])
-    return kernel(asked["backends"], cuda + table, asked["components"])
+    return asked | {"config": kernel(backends, cuda + table, asked["components"])}
 
 
 @given(wishes())
 def test_select_is_what_the_rules_say(asked):
     raw = [row for name in SETS if name in asked["sets"] for row in MATRIX[name]["cell"]]
     among = [row for row in rows() if row.set in asked["sets"]]
-    cells = select(config_of(asked), among, unbundled=asked["all"])
+    cells = select(asked["config"], among, unbundled=asked["all"])
     assert [(cell.variant, cell.system, str(cell.torch)) for cell in cells] == expected_cells(asked, raw)
 
 
 @given(wishes())
 def test_every_row_has_one_decision_and_every_cell_a_valid_name(asked):
-    config = config_of(asked)
+    config = asked["config"]
     decisions = decide(config, rows(), unbundled=asked["all"])
     assert [decision.row for decision in decisions] == list(rows())
     for decision in decisions:
@@ -335,7 +302,7 @@ def test_every_row_has_one_decision_and_every_cell_a_valid_name(asked):
 
 @given(wishes())
 def test_a_part_of_the_matrix_gives_that_part_of_the_cells(asked):
-    config = config_of(asked)
+    config = asked["config"]
     whole = select(config, rows(), unbundled=asked["all"])
     for system in (LINUX, ARM, MAC):
         part = select(config, [row for row in rows() if row.system == system], unbundled=asked["all"])

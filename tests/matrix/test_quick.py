@@ -2,11 +2,11 @@
 
 import pytest
 
-from builder.config import Backend, Version, parse
-from builder.config.text import Source
+from builder.config import Backend, Version
 from builder.errors import BuilderError, NotHereError
-from builder.matrix import architectures, coverage, quick
+from builder.matrix import architectures, coverage
 from tests.given.cells import cell_of
+from tests.given.kernels import of_text
 
 NEWEST = Version("13.0")
 
@@ -50,9 +50,9 @@ def test_of_rocm_it_compiles_what_is_named_and_nothing_like_it():
 
 
 def test_architectures_are_read_in_any_order_and_once():
-    assert quick.parse(" 10.0f,9.0a, 8.0,9.0a") == quick.of(Backend.CUDA, ("8.0", "9.0a", "10.0f"))
-    assert quick.parse("gfx942").backend is Backend.ROCM
-    assert str(quick.parse("9.0,8.0")) == "8.0,9.0"
+    assert architectures.parse(" 10.0f,9.0a, 8.0,9.0a") == architectures.of(Backend.CUDA, ("8.0", "9.0a", "10.0f"))
+    assert architectures.parse("gfx942").backend is Backend.ROCM
+    assert str(architectures.parse("9.0,8.0")) == "8.0,9.0"
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_architectures_are_read_in_any_order_and_once():
 )
 def test_what_is_no_list_of_architectures_is_refused(text, message, remedy):
     with pytest.raises(BuilderError) as refused:
-        quick.parse(text)
+        architectures.parse(text)
     assert message in refused.value.message
     assert remedy in refused.value.help
 
@@ -87,9 +87,9 @@ def test_what_is_no_list_of_architectures_is_refused(text, message, remedy):
 )
 def test_a_cell_that_has_no_such_code_is_refused(backend, noarch, said):
     with pytest.raises(BuilderError, match=said):
-        quick.require(("9.0",), backend, noarch=noarch)
-    quick.require((), backend, noarch=noarch)
-    quick.require(("9.0",), Backend.CUDA, noarch=False)
+        architectures.require(("9.0",), backend, noarch=noarch)
+    architectures.require((), backend, noarch=noarch)
+    architectures.require(("9.0",), Backend.CUDA, noarch=False)
 
 
 def config(cuda=""):
@@ -98,7 +98,7 @@ def config(cuda=""):
         '[kernel.open]\nbackend = "cuda"\ndepends = []\nsrc = ["a.cu"]\n'
         f'[kernel.named]\nbackend = "cuda"\ndepends = []\nsrc = ["a.cu"]\n{cuda}\n'
     )
-    return parse(Source(name="build.toml", text=text))
+    return of_text(text).config
 
 
 def test_a_cell_with_a_component_that_no_gpu_runs_is_refused_with_what_a_full_build_has():

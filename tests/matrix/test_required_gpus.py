@@ -5,17 +5,15 @@ import pytest
 from builder.ci.plan import make
 from builder.config import Backend
 from builder.errors import BuilderError
-from builder.kernel import Kernel
 from builder.lint import cells
 from builder.matrix import coverage, rows
 from builder.matrix.selection import Scope
 from tests.given.cells import cell_of
-from tests.matrix.test_coverage import config, source
-from tests.paths import ROOT
+from tests.matrix.test_coverage import kernel
 
 
 def unserved(cuda, toolkit, gpus, *, more=""):
-    one = config(cuda=f"cuda-capabilities = {cuda}\n{more}\n[require]\ngpus = {gpus}")
+    one = kernel(cuda=f"cuda-capabilities = {cuda}\n{more}\n[require]\ngpus = {gpus}").config
     return [str(name) for name, _ in coverage.unserved(one, cell_of(one, backend=Backend.CUDA, toolkit=toolkit))]
 
 
@@ -47,21 +45,19 @@ def test_special_code_for_others_leaves_a_gpu_out_where_another_component_serves
 
 
 def test_a_component_that_names_nothing_has_what_its_toolkit_compiles():
-    one = config(cuda='[require]\ngpus = ["T4", "GB10 (DGX Spark)"]')
+    one = kernel(cuda='[require]\ngpus = ["T4", "GB10 (DGX Spark)"]').config
     assert list(coverage.unserved(one, cell_of(one, backend=Backend.CUDA, toolkit="13.0"))) == []
 
 
 def test_a_gpu_of_amd_has_code_of_its_own_alone():
-    one = config(rocm='rocm-archs = ["gfx90a"]\n[require]\ngpus = ["gfx90a", "MI300X"]')
+    one = kernel(rocm='rocm-archs = ["gfx90a"]\n[require]\ngpus = ["gfx90a", "MI300X"]').config
     assert [name for name, _ in coverage.unserved(one, cell_of(one, backend=Backend.ROCM, toolkit="7.1"))] == ["MI300X"]
 
 
 def test_the_plan_says_it_and_the_build_is_refused_unless_it_is_a_quick_one():
-    text = source(cuda='cuda-capabilities = ["8.0"]\n[require]\ngpus = ["H100"]')
-    one = config(cuda='cuda-capabilities = ["8.0"]\n[require]\ngpus = ["H100"]')
-    where = cell_of(one, backend=Backend.CUDA, toolkit="13.0")
-    kernel = Kernel(root=ROOT / "examples/relu", config=one, source=text)
-    notes = [note for note in make(kernel, rows(), Scope()).notes if note.rule == "require"]
+    asked = kernel(cuda='cuda-capabilities = ["8.0"]\n[require]\ngpus = ["H100"]')
+    one, where = asked.config, cell_of(asked.config, backend=Backend.CUDA, toolkit="13.0")
+    notes = [note for note in make(asked, rows(), Scope()).notes if note.rule == "require"]
     assert {note.message for note in notes} >= {"H100 is required, and gets no code of 'cuda-part' with CUDA 13.0"}
     with pytest.raises(BuilderError, match="H100 is required") as refused:
         coverage.require(one, where)
@@ -70,7 +66,6 @@ def test_the_plan_says_it_and_the_build_is_refused_unless_it_is_a_quick_one():
 
 
 def test_check_names_the_entry():
-    text = 'cuda-capabilities = ["8.0"]\n[require]\ngpus = ["A100", "H100"]'
-    kernel = Kernel(root=ROOT / "examples/relu", config=config(cuda=text), source=source(cuda=text))
-    found = list(cells.required_gpus(kernel))
+    asked = kernel(cuda='cuda-capabilities = ["8.0"]\n[require]\ngpus = ["A100", "H100"]')
+    found = list(cells.required_gpus(asked))
     assert {(problem.code, problem.key) for problem in found} == {("B147", ("require", "gpus", 1))}

@@ -15,7 +15,7 @@ from builder.config.text import Source
 from builder.loadtest import packages
 from builder.make.spec import Spec
 from builder.matrix import SETS, architectures, rows, select
-from builder.plan.environments import pinned_wheels
+from builder.plan.planner import pinned_wheels
 from builder.wheel.options import BuildOptions
 from tests import needs
 from tests.nix.evaluating import EXAMPLES, KNOWN, NIX, evaluate, library

@@ -5,20 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from builder import kernel, matrix
-from builder.config import LoadTestRule
 from builder.environment import interpreters
 from builder.errors import NotHereError
 from builder.make.job import loader_of
 from builder.pins import PinnedWheel
-from builder.plan.ask import Ask
-from builder.plan.planner import Planner
-from builder.store import Store
-from builder.wheel.options import BuildOptions
+from tests.given.cells import cell_in
+from tests.given.planning import planner
 from tests.paths import ROOT
 
 RELU = ROOT / "examples/relu"
-CELL = "torch212-cxx11-cpu-x86_64-linux"
+CELL = cell_in(RELU, variant="torch212-cxx11-cpu-x86_64-linux")
 """Its torch is pinned for Python 3.13 alone."""
 
 
@@ -35,33 +31,17 @@ def _on_x86(monkeypatch):
     monkeypatch.setattr("builder.toolchain.system", lambda: "x86_64-linux")
 
 
-def request(root, tmp_path, variant=CELL):
-    loaded = kernel.load(root)
-    cells = matrix.select(loaded.config, matrix.rows(), unbundled=True)
-    store = Store(tmp_path / "store")
-    store.prepare()
-    ask = Ask(
-        store=store,
-        output=tmp_path,
-        environ={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
-        options=BuildOptions(load_test=LoadTestRule.REQUIRE),
-    )
-    planner = Planner(kernel=loaded, ask=ask, step=lambda _cell, _text: None)
-    spec = planner.spec(next(cell for cell in cells if cell.variant.startswith(variant)))
-    return spec, planner.maker(spec.environment.pins.python)
-
-
 def test_the_environment_is_of_the_python_that_is_here_with_the_torch_of_another(tmp_path):
-    spec, python = request(RELU, tmp_path)
-    wanted = spec.environment.pins
-    assert (python, wanted.python) == (Path("/usr/bin/python3.11"), "cp311")
+    engine = planner(RELU, tmp_path)
+    wanted = engine.spec(CELL).environment.pins
+    assert (engine.maker(wanted.python), wanted.python) == (Path("/usr/bin/python3.11"), "cp311")
     assert wanted["torch"].file == "torch-2.12.0+cpu-cp313-cp313-manylinux_2_28_x86_64.whl"
     assert {wheel.python for wheel in wanted.wheels} == {None, "cp311", "cp313"}
     assert wanted.other_pythons == ("cp313",)
 
 
 def test_the_load_test_says_which_python_is_lacking_and_how_to_get_it(tmp_path):
-    reason = loader_of(request(RELU, tmp_path)[0], {})
+    reason = loader_of(planner(RELU, tmp_path).spec(CELL), {})
     assert reason.reason == "its torch is pinned for Python 3.13 alone"
     assert reason.help == "uv python install 3.13, and build it again"
 
@@ -69,7 +49,7 @@ def test_the_load_test_says_which_python_is_lacking_and_how_to_get_it(tmp_path):
 def test_a_python_that_nothing_is_pinned_for_still_runs_cmake(tmp_path, monkeypatch):
     newest = interpreters.Interpreter(path=Path("/usr/bin/python3.19"), tag="cp319")
     monkeypatch.setattr(interpreters, "running", lambda: newest)
-    wanted = request(RELU, tmp_path)[0].environment.pins
+    wanted = planner(RELU, tmp_path).spec(CELL).environment.pins
     assert wanted.python == "cp319"
     assert wanted["cmake"].python is None
 
@@ -79,7 +59,7 @@ def test_a_kernel_that_includes_headers_of_python_waits_for_the_python_of_its_pi
     source = next((tmp_path / "kernel/torch-ext").glob("*.cpp"))
     source.write_text("#include <Python.h>\n" + source.read_text())
     with pytest.raises(NotHereError, match=r"no Python that has pins .* needs 3\.13"):
-        request(tmp_path / "kernel", tmp_path)
+        planner(tmp_path / "kernel", tmp_path).spec(CELL)
 
 
 @pytest.mark.parametrize(
@@ -96,5 +76,6 @@ def test_a_wheel_tells_the_one_python_that_can_import_it(file, python):
 
 
 def test_a_toolkit_that_is_missing_is_said_before_anything_is_fetched(tmp_path):
+    cell = cell_in(RELU, variant="torch212-cxx11-rocm71-x86_64-linux")
     with pytest.raises(NotHereError, match="ROCm"):
-        request(RELU, tmp_path, "torch212-cxx11-rocm71-x86_64-linux")
+        planner(RELU, tmp_path).spec(cell)

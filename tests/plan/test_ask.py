@@ -12,7 +12,7 @@ from builder.config import Backend, LoadTestRule, ToolchainChoice, Version
 from builder.errors import BuilderError
 from builder.make.part import Part
 from builder.make.reproducible import Rules
-from builder.matrix import quick
+from builder.matrix import architectures
 from builder.matrix.selection import Scope
 from builder.plan.ask import Ask
 from builder.store import Store
@@ -26,7 +26,7 @@ FULL = replace(
     several=True,
     scope=Scope(sets=("preview",), backends=(Backend.CUDA,), torches=(Version("2.13"),)),
     variants=("a:torch-cpu",),
-    archs=quick.parse("9.0a,8.0"),
+    archs=architectures.parse("9.0a,8.0"),
     options=BuildOptions(version="1.0.0", only=("8.0",), load_test=LoadTestRule.TRY),
     toolchain=ToolchainChoice.PINNED,
     rules=Rules.without(["strip"], variables={"A": "b"}),

@@ -12,6 +12,7 @@ from builder.plan import buildable
 from builder.plan.ask import Ask, KernelBuild
 from builder.store import Store
 from tests import needs
+from tests.given.planning import compilers
 from tests.paths import ROOT
 
 RELU = ROOT / "examples/relu"
@@ -28,61 +29,56 @@ def _debian_12(monkeypatch):
 
 
 @pytest.fixture
-def environ(tmp_path):
-    """Return variables with a PATH that has compilers for this machine and, where it says so, for aarch64."""
-
-    def make(*names):
-        (tmp_path / "libc.so.6").write_text("")
-        for name in ("g++", "gcc", *names):
-            path = tmp_path / name
-            path.write_text(f"#!/bin/sh\necho {tmp_path}/libc.so.6\n")
-            path.chmod(0o755)
-        return {"PATH": str(tmp_path), "HOME": str(tmp_path)}
-
-    return make
+def here(tmp_path):
+    """Return variables with a PATH that has compilers for this machine alone."""
+    return {"PATH": compilers(tmp_path / "bin", "g++", "gcc"), "HOME": str(tmp_path)}
 
 
-def ways(environ):
-    found = {support.row.variant: support for support in buildable.row_support(ROWS, environ)}
-    return {name: support for name, support in found.items() if support.missing is None}, found
+@pytest.fixture
+def both(tmp_path, here):
+    """Return the same with a compiler for aarch64."""
+    compilers(tmp_path / "bin", "aarch64-linux-gnu-g++")
+    return here
 
 
-def test_cells_of_another_system_count_with_the_compiler_for_it_and_name_the_option(environ):
-    here, _ = ways(environ("aarch64-linux-gnu-g++"))
-    assert here["torch213-cxx11-cpu-aarch64-linux"].how == "with --system aarch64-linux, and are not loaded"
-    assert "torch213-cxx11-cu130-aarch64-linux" in here
-    before, found = ways({**environ(), "PATH": "/nonexistent"})
-    assert not before
+def supported(environ):
+    return {support.variant: support for support in buildable.row_support(ROWS, environ)}
+
+
+def test_cells_of_another_system_count_with_the_compiler_for_it_and_name_the_option(both):
+    found = supported(both)
+    assert found["torch213-cxx11-cpu-aarch64-linux"].how == "with --system aarch64-linux, and are not loaded"
+    assert found["torch213-cxx11-cu130-aarch64-linux"].missing is None
+    found = supported(both | {"PATH": "/nonexistent"})
+    assert all(support.missing for support in found.values())
     lacking = found["torch213-cxx11-cpu-aarch64-linux"]
     assert "looked for aarch64-linux-gnu-g++" in lacking.missing
     assert "builder matrix --system aarch64-linux" in lacking.help
 
 
-def test_cuda_of_the_machine_is_for_its_own_system(environ):
-    _, found = ways(environ("aarch64-linux-gnu-g++"))
-    assert found["torch213-cxx11-cu126-aarch64-linux"].missing == "no CUDA 12.6 for aarch64-linux"
+def test_cuda_of_the_machine_is_for_its_own_system(both):
+    assert supported(both)["torch213-cxx11-cu126-aarch64-linux"].missing == "no CUDA 12.6 for aarch64-linux"
 
 
-def test_cells_whose_python_is_missing_count_and_say_that_they_are_not_loaded(environ):
-    here, _ = ways(environ())
-    assert here["torch212-cxx11-cpu-x86_64-linux"].how == (
-        "and are not loaded, for lack of Python 3.13 (uv python install 3.13)"
-    )
-    assert here["torch213-cxx11-cpu-x86_64-linux"].how == ""
+def test_cells_whose_python_is_missing_count_and_say_that_they_are_not_loaded(here):
+    found = supported(here)
+    lacking = found["torch212-cxx11-cpu-x86_64-linux"]
+    assert lacking.missing is None
+    assert lacking.how == "and are not loaded, for lack of Python 3.13 (uv python install 3.13)"
+    assert found["torch213-cxx11-cpu-x86_64-linux"].how == ""
 
 
-def test_no_cell_of_a_kernel_is_skipped_for_a_python(environ):
-    _, found = ways(environ("aarch64-linux-gnu-g++"))
-    assert not [support for support in found.values() if "Python" in (support.missing or "")]
+def test_no_cell_of_a_kernel_is_skipped_for_a_python(both):
+    assert not [support for support in supported(both).values() if "Python" in (support.missing or "")]
 
 
-def test_the_cells_of_a_kernel_are_counted_as_a_build_would_find_them(environ, tmp_path):
+def test_the_cells_of_a_kernel_are_counted_as_a_build_would_find_them(both, tmp_path):
     loaded = kernel.load(ROOT / "examples/relu-tvm-ffi")
     cells = matrix.select(loaded.config, ROWS)
     ask = Ask(
         store=Store(tmp_path / "store"),
         output=tmp_path,
-        environ=environ("aarch64-linux-gnu-g++"),
+        environ=both,
     )
     support = buildable.cell_support(KernelBuild(kernel=loaded, cells=cells, ask=ask))
     found = {each.variant for each in support if each.missing is None}
@@ -100,8 +96,8 @@ def test_the_explained_matrix_ends_with_the_count(tmp_path, capsys, monkeypatch)
     assert " of 5 cells can be built here: `builder doctor DIR` says what others lack" in said
 
 
-def test_doctor_counts_them_in_one_line_for_each_way(tmp_path, capsys, monkeypatch, environ):
-    for name, value in environ("aarch64-linux-gnu-g++").items():
+def test_doctor_counts_them_in_one_line_for_each_way(tmp_path, capsys, monkeypatch, both):
+    for name, value in both.items():
         monkeypatch.setenv(name, value)
     assert cli.run(["doctor", "--store", str(tmp_path / "store")]) == 0
     shown = capsys.readouterr().out

@@ -16,11 +16,8 @@ from builder.make.spec import PinnedPackages, Spec
 from builder.make.workplace import Workplace, cross_defines
 from builder.pins import PinSet, Requirement
 from builder.plan import crossing
-from builder.plan.ask import Ask
-from builder.plan.planner import Planner
-from builder.store import Store
-from builder.wheel.options import BuildOptions
 from tests.given.cells import cell_in
+from tests.given.planning import compilers, planner
 from tests.paths import ROOT
 
 RELU = ROOT / "examples/relu"
@@ -37,32 +34,16 @@ def _on_x86(monkeypatch):
 @pytest.fixture
 def compiler(tmp_path):
     """Return a PATH with a cross compiler."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    (folder / "libc.so.6").write_text("")
-    path = folder / "aarch64-linux-gnu-g++"
-    path.write_text(f"#!/bin/sh\necho {folder}/libc.so.6\n")
-    path.chmod(0o755)
-    return str(folder)
+    return compilers(tmp_path / "bin", "aarch64-linux-gnu-g++")
 
 
 OTHER = {"sets": ("release",), "backend": "cpu", "system": "aarch64-linux"}
 """A cell that another system is built for."""
 
 
-def options(tmp_path, path, **given):
-    store = Store(tmp_path / "store")
-    store.prepare()
-    rest = {"crosses": True, "options": BuildOptions(load_test=LoadTestRule.REQUIRE), **given}
-    return Ask(store=store, output=tmp_path / "dist", environ={"PATH": path, "HOME": path}, **rest)
-
-
-def prepare(root, asked):
-    return Planner(kernel=kernel.load(root), ask=asked, step=lambda _cell, _text: None)
-
-
 def test_a_cell_that_is_asked_for_is_prepared_with_programs_of_this_machine_alone(tmp_path, compiler):
-    wanted = prepare(TVM_FFI, options(tmp_path, compiler)).spec(cell_in(TVM_FFI, **OTHER)).environment.pins
+    engine = planner(TVM_FFI, tmp_path, path=compiler, crosses=True)
+    wanted = engine.spec(cell_in(TVM_FFI, **OTHER)).environment.pins
     assert wanted.system == "aarch64-linux"
     for name in ("cmake", "ninja"):
         assert wanted[name].file.endswith("_x86_64.whl")
@@ -92,24 +73,20 @@ def test_a_toolkit_that_is_not_pinned_is_only_for_the_machine_that_has_it():
         crossing.environment(pins.load(), PinSet(PYTHON, cell.system, ()), Requirement.of(cell, PYTHON), cell)
 
 
-def test_a_cell_that_is_not_asked_for_is_skipped_with_the_option_that_builds_it(tmp_path, compiler):
-    with pytest.raises(NotHereError, match="this one is x86_64-linux, where --system aarch64-linux compiles it"):
-        crossing.require(cell_in(TVM_FFI, **OTHER), options(tmp_path, compiler, crosses=False))
-
-
-def test_the_compiler_that_is_missing_is_named_with_what_installs_it(tmp_path):
-    with pytest.raises(NotHereError, match=r"no C\+\+ compiler for aarch64-linux.*install.*aarch64"):
-        crossing.require(cell_in(TVM_FFI, **OTHER), options(tmp_path, str(tmp_path)))
-
-
-def test_what_is_installed_here_is_for_no_other_system(tmp_path, compiler):
-    with pytest.raises(NotHereError, match="--no-isolation builds for what is installed here"):
-        crossing.require(cell_in(TVM_FFI, **OTHER), options(tmp_path, compiler, isolation=False))
-
-
-def test_nothing_is_compiled_for_a_mac_here(tmp_path, compiler):
-    with pytest.raises(NotHereError, match="needs a machine of aarch64-darwin; this one is x86_64-linux\n"):
-        crossing.require(cell_in(TVM_FFI, **OTHER | {"system": "aarch64-darwin"}), options(tmp_path, compiler))
+@pytest.mark.parametrize(
+    ("wanted", "asked", "said"),
+    [
+        ({}, {"crosses": False}, "this one is x86_64-linux, where --system aarch64-linux compiles it"),
+        ({}, {"path": ""}, r"no C\+\+ compiler for aarch64-linux.*install.*aarch64"),
+        ({}, {"isolation": False}, "--no-isolation builds for what is installed here"),
+        ({"system": "aarch64-darwin"}, {}, "needs a machine of aarch64-darwin; this one is x86_64-linux\n"),
+    ],
+    ids=["not asked for", "no compiler", "without isolation", "a Mac"],
+)
+def test_a_cell_that_is_not_compiled_here_is_refused_with_what_helps(tmp_path, compiler, wanted, asked, said):
+    ask = planner(TVM_FFI, tmp_path, **{"path": compiler, "crosses": True, **asked}).ask
+    with pytest.raises(NotHereError, match=said):
+        crossing.require(cell_in(TVM_FFI, **OTHER | wanted), ask)
 
 
 def test_a_kernel_that_includes_headers_of_python_is_refused(tmp_path, compiler):
@@ -118,7 +95,7 @@ def test_a_kernel_that_includes_headers_of_python_is_refused(tmp_path, compiler)
     source = next(root.glob("torch-ext/*.cpp"))
     source.write_text("#include <Python.h>\n" + source.read_text())
     with pytest.raises(NotHereError, match="includes headers of Python, and this machine has none for aarch64-linux"):
-        prepare(root, options(tmp_path, compiler)).spec(cell_in(root, **OTHER))
+        planner(root, tmp_path, path=compiler, crosses=True).spec(cell_in(root, **OTHER))
 
 
 def job_of(tmp_path, cell):

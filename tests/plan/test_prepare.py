@@ -7,24 +7,24 @@ from pathlib import Path
 
 import pytest
 
-from builder import kernel, toolchain
+from builder import toolchain
 from builder.config import LoadTestRule
 from builder.environment import pinned
 from builder.make import derivation, record
 from builder.make.framework import torch_identity
 from builder.make.record import changes, record_of
 from builder.make.spec import PinnedPackages, Spec
-from builder.plan.ask import Ask
-from builder.plan.planner import Planner
-from builder.store import Store
 from builder.wheel.options import BuildOptions
 from tests import needs
 from tests.given.cells import cell_in
+from tests.given.files import program
+from tests.given.planning import planner
 from tests.make.test_identity import torch_at
 from tests.paths import ROOT, TESTS
 
 TINY = TESTS / "data/kernels/tiny"
 SILU = ROOT / "examples/silu-and-mul"
+UNTESTED = {"options": BuildOptions(load_test=LoadTestRule.SKIP), "environ": {"CCACHE_DISABLE": "1"}}
 HERE = {"sets": ("release",), "system": toolchain.system()}
 READ = []
 """Files that were read while `COUNTING` has something."""
@@ -48,28 +48,6 @@ def reads():
     COUNTING.clear()
 
 
-def preparer(root, tmp_path, **options):
-    store = Store(tmp_path / "store")
-    store.prepare()
-    asked = Ask(
-        store=store,
-        output=tmp_path / "dist",
-        environ={"PATH": "/usr/bin:/bin", "CCACHE_DISABLE": "1"},
-        options=BuildOptions(load_test=LoadTestRule.SKIP),
-        **options,
-    )
-    return Planner(kernel=kernel.load(root), ask=asked, step=lambda _cell, _text: None)
-
-
-def python_with(torch, folder):
-    """Return an interpreter that says where a torch is."""
-    folder.mkdir()
-    answer = json.dumps({"torch": str(torch), "tvm_ffi": None})
-    (folder / "python").write_text(f"#!/bin/sh\necho '{answer}'\n")
-    (folder / "python").chmod(0o755)
-    return folder / "python"
-
-
 @pytest.fixture
 def _installed(monkeypatch):
     """Let an environment be made with a torch in it, and nothing fetched."""
@@ -84,8 +62,9 @@ def _installed(monkeypatch):
 
 
 def test_torch_is_looked_at_once_in_a_build_without_isolation(tmp_path, reads):
-    python = python_with(torch_at(tmp_path / "site"), tmp_path / "bin")
-    engine = preparer(SILU, tmp_path, isolation=False, python=python)
+    answer = json.dumps({"torch": str(torch_at(tmp_path / "site")), "tvm_ffi": None})
+    python = program(tmp_path / "bin/python", f"#!/bin/sh\necho '{answer}'\n")
+    engine = planner(SILU, tmp_path, **UNTESTED, isolation=False, python=python)
     spec = engine.spec(cell_in(SILU, **HERE, variant="torch-cpu"))
     assert engine.record(spec) == record_of(engine.job(spec))
     assert reads() == 1
@@ -93,7 +72,7 @@ def test_torch_is_looked_at_once_in_a_build_without_isolation(tmp_path, reads):
 
 @pytest.mark.usefixtures("_installed")
 def test_torch_is_looked_at_once_in_a_build_with_isolation(tmp_path, reads):
-    engine = preparer(SILU, tmp_path)
+    engine = planner(SILU, tmp_path, **UNTESTED)
     spec = engine.spec(cell_in(SILU, **HERE, variant="torch-cpu"))
     assert engine.record(spec) is None
     job = engine.job(spec)
@@ -108,7 +87,7 @@ def both(request, tmp_path, _installed):
     compiled = request.param == "compiled"
     root = TINY if compiled else SILU
     variant = f"torch-stable-abi210-cpu-{toolchain.system()}" if compiled else "torch-cpu"
-    engine = preparer(root, tmp_path)
+    engine = planner(root, tmp_path, **UNTESTED)
     ours = engine.job(engine.spec(cell_in(root, **HERE, variant=variant)))
     # Nix has the same wheels elsewhere.
     elsewhere = tmp_path / "nix" / ours.spec.environment.path.name

@@ -1,35 +1,26 @@
 """A recorded build without a build: events at times that a test chooses, and logs of ninja."""
 
-from builder import kernel, matrix
+import functools
+
 from builder.engine.outcome import CellOutcome, Event
 from builder.make.report import BuildReport
 from builder.report import page as build_page
 from builder.report import recorder, timeline
 from builder.report.recorder import Recorder
+from tests.given.cells import cell_in
 from tests.paths import ROOT
 
 CPU, CUDA, HIT = (f"torch213-cxx11-{compute}-x86_64-linux" for compute in ("cpu", "cu130", "cu132"))
 
 
-def cells():
-    rows = [row for row in matrix.rows() if row.set == "release"]
-    config = kernel.load(ROOT / "examples" / "relu").config
-    return {cell.variant: cell for cell in matrix.select(config, rows)}
+CELLS = {variant: cell_in(ROOT / "examples/relu", variant=variant) for variant in (CPU, CUDA, HIT)}
 
 
-CELLS = cells()
+def _event(kind, at, variant, text=""):
+    return at, Event(variant=variant, kind=kind, text=text)
 
 
-def step(at, variant, text):
-    return at, Event(variant=variant, kind="step", text=text)
-
-
-def line(at, variant, text):
-    return at, Event(variant=variant, kind="line", text=text)
-
-
-def done(at, variant):
-    return at, Event(variant=variant, kind="done")
+step, line, done = (functools.partial(_event, kind) for kind in ("step", "line", "done"))
 
 
 def file(output, start, end, **more):
@@ -41,18 +32,6 @@ def built(variant, *files, **more):
     return CellOutcome(cell=CELLS[variant], status="built", report=report, **more)
 
 
-def recorded(monkeypatch, events, outcomes, *, look=None):
-    """Return the timeline of a build whose clock the test moves."""
-    now = [100.0]
-    monkeypatch.setattr(recorder.time, "monotonic", lambda: now[0])
-    found = Recorder(look)
-    with found.measuring():
-        for at, event in events:
-            now[0] = 100.0 + at
-            found.show(event)
-    return timeline.of(found.events, outcomes, found.memory)
-
-
 def page_of(found, *, kernel="relu", earlier=lambda _: {}):
     """Return the page of a timeline."""
     return build_page.of(found, kernel=kernel, trace="report.trace.json", earlier=earlier).decode()
@@ -60,4 +39,11 @@ def page_of(found, *, kernel="relu", earlier=lambda _: {}):
 
 def page(monkeypatch, events, outcomes, *, look=None, **more):
     """Return the page of a build whose clock the test moves."""
-    return page_of(recorded(monkeypatch, events, outcomes, look=look), **more)
+    now = [100.0]
+    monkeypatch.setattr(recorder.time, "monotonic", lambda: now[0])
+    found = Recorder(look)
+    with found.measuring():
+        for at, event in events:
+            now[0] = 100.0 + at
+            found.show(event)
+    return page_of(timeline.of(found.events, outcomes, found.memory), **more)

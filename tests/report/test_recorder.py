@@ -5,13 +5,15 @@ import os
 import re
 import subprocess
 import sys
-import threading
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
 from builder.report import recorder, timeline
 from builder.report.page import memory_curve
 from builder.report.recorder import Recorder
+from tests.given.processes import until
 from tests.report.recorded import CPU, built, done, page, page_of, step
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -44,15 +46,9 @@ def test_a_process_that_takes_memory_is_seen():
 
 
 def test_it_looks_at_once_and_until_the_end():
-    looked = threading.Event()
-
-    def look():
-        looked.set()
-        return 5
-
-    found = Recorder(look)
+    found = Recorder(lambda: 5)
     with found.measuring():
-        assert looked.wait(10)
+        until(lambda: found.memory, seconds=10)
     assert found.memory[0][1] == 5
 
 
@@ -63,27 +59,18 @@ def test_a_short_build_is_looked_at_once_too():
     assert [size for _, size in found.memory] == [5]
 
 
-class FastClock:
-    """Lets a recorder pause without any time going by, until `last`."""
-
-    def __init__(self, last):
-        self.now, self.last, self.pauses = 0.0, last, []
-
-    def wait(self, pause):
-        self.pauses.append(pause)
-        self.now += pause
-        return self.now >= self.last
-
-    def set(self):
-        """Do nothing: the clock ends the build."""
-
-
 def test_a_long_build_is_looked_at_ever_less_often_and_no_sample_is_dropped(monkeypatch):
-    clock = FastClock(last=24 * 3600)
+    clock = SimpleNamespace(now=0.0, pauses=[])
+
+    def wait(pause):
+        clock.pauses.append(pause)
+        clock.now += pause
+        return clock.now >= 24 * 3600
+
     monkeypatch.setattr(recorder.time, "monotonic", lambda: clock.now)
     sizes = itertools.count(1)
     found = Recorder(lambda: next(sizes))
-    monkeypatch.setattr(found, "_ended", clock)
+    monkeypatch.setattr(found, "_ended", Mock(wait=wait))
     with found.measuring():
         pass
     assert clock.pauses[0] == 0.25
@@ -94,18 +81,10 @@ def test_a_long_build_is_looked_at_ever_less_often_and_no_sample_is_dropped(monk
 
 def test_what_was_seen_stays_where_it_cannot_look_any_more(monkeypatch):
     monkeypatch.setattr(recorder, "_SHORTEST", 0.0)
-    sizes, ended = iter([7]), threading.Event()
-
-    def look():
-        try:
-            return next(sizes)
-        except StopIteration:
-            ended.set()
-            raise OSError from None
-
+    look = Mock(side_effect=[7, OSError])
     found = Recorder(look)
     with found.measuring():
-        assert ended.wait(10)
+        until(lambda: look.call_count > 1, seconds=10)
     assert [size for _, size in found.memory] == [7]
 
 

@@ -15,11 +15,12 @@ TIME = {"type": "integer", "minimum": 0}
 TEXTS = {"type": "object", "additionalProperties": {"type": "string", "minLength": 1}}
 
 
-def entry(ph, required, **properties):
-    known = {"ph": {"const": ph}, "name": {"type": "string", "minLength": 1}, **PLACE, **properties}
-    return {"properties": known, "required": ["ph", "name", "pid", *required], "additionalProperties": False}
-
-
+COUNTS = {"type": "object", "minProperties": 1, "additionalProperties": {"type": "number"}}
+ENTRIES = (
+    ("X", ["tid", "ts", "dur"], {"ts": TIME, "dur": TIME, "cat": {"type": "string"}, "args": TEXTS}),
+    ("M", ["args"], {"args": {**TEXTS, "required": ["name"]}}),
+    ("C", ["ts", "args"], {"ts": TIME, "args": COUNTS}),
+)
 SCHEMA = {
     "type": "object",
     "required": ["traceEvents"],
@@ -30,14 +31,17 @@ SCHEMA = {
             "items": {
                 "type": "object",
                 "oneOf": [
-                    entry("X", ["tid", "ts", "dur"], ts=TIME, dur=TIME, cat={"type": "string"}, args=TEXTS),
-                    entry("M", ["args"], args={**TEXTS, "required": ["name"]}),
-                    entry(
-                        "C",
-                        ["ts", "args"],
-                        ts=TIME,
-                        args={"type": "object", "minProperties": 1, "additionalProperties": {"type": "number"}},
-                    ),
+                    {
+                        "properties": {
+                            "ph": {"const": ph},
+                            "name": {"type": "string", "minLength": 1},
+                            **PLACE,
+                            **properties,
+                        },
+                        "required": ["ph", "name", "pid", *required],
+                        "additionalProperties": False,
+                    }
+                    for ph, required, properties in ENTRIES
                 ],
             },
         },
@@ -74,15 +78,16 @@ def entries(events=EVENTS, outcomes=None, memory=MEMORY):
     return document["traceEvents"]
 
 
-def rows(found):
-    """Return the slices by the name of their row."""
+def rows(**given):
+    """Return the slices of a trace by the name of their row."""
+    found = entries(**given)
     names = {each["tid"]: each["args"]["name"] for each in found if each["name"] == "thread_name"}
     slices = [each for each in found if each["ph"] == "X"]
     return {name: [each for each in slices if each["tid"] == row] for row, name in names.items()}
 
 
 def test_each_cell_and_each_compiler_has_a_row_and_the_critical_path_one():
-    found = {name: [each["name"] for each in slices] for name, slices in rows(entries()).items()}
+    found = {name: [each["name"] for each in slices] for name, slices in rows().items()}
     assert found == {
         f"{CPU}: built": ["preparing", "configuring", "compiling", "auditing"],
         f"{HIT}: from the store": ["preparing"],
@@ -93,7 +98,7 @@ def test_each_cell_and_each_compiler_has_a_row_and_the_critical_path_one():
 
 
 def test_times_are_microseconds_and_a_slice_says_what_its_bar_does():
-    found = rows(entries())
+    found = rows()
     (a, _), (_, c) = found["compiler 1"], found["compiler 2"]
     assert (a["ts"], a["dur"], a["cat"]) == (1_500_000, 4_000_000, "file")
     assert a["args"] == {"cell": CPU, "origin": "compiled here", "on the critical path": "yes"}
@@ -119,17 +124,15 @@ def test_the_memory_is_a_counter():
 @pytest.mark.parametrize("begun", [4.0, 3.93], ids=["just then", "a little before"])
 def test_slices_of_a_row_never_overlap_so_that_they_do_not_nest(begun):
     files = (file("a.o", 0, 4), file("lib.so", begun, 4.5))
-    for slices in rows(entries(outcomes=[built(CPU, *files)])).values():
+    for slices in rows(outcomes=[built(CPU, *files)]).values():
         for before, after in itertools.pairwise(slices):
             assert before["ts"] + before["dur"] <= after["ts"]
 
 
 def test_a_build_that_told_nothing_has_a_trace():
-    assert rows(entries(events=[], outcomes=[CellOutcome(cell=CELLS[CPU], status="hit")], memory=None)) == {
-        "critical path": []
-    }
+    assert rows(events=[], outcomes=[CellOutcome(cell=CELLS[CPU], status="hit")], memory=None) == {"critical path": []}
 
 
 def test_names_are_text_that_controls_nothing():
-    found = entries(outcomes=[built(CPU, file("a\x1b[31m.o", 0, 4))])
-    assert [each["name"] for each in rows(found)["compiler 1"]] == ["a\\u001b[31m.o"]
+    found = rows(outcomes=[built(CPU, file("a\x1b[31m.o", 0, 4))])
+    assert [each["name"] for each in found["compiler 1"]] == ["a\\u001b[31m.o"]

@@ -15,21 +15,17 @@ def code(what, size):
     return CodeSize(arch="8.0", what=what, ptx=False, size=size, plain=size, pieces=1)
 
 
-def rows(*files):
-    found = wheel_section("cell", WheelSizes(packed=2048, files=files))
-    return found.words, list(found.rows)
-
-
 def test_device_code_is_summed_over_libraries_and_the_largest_is_first():
-    words, found = rows(
+    files = (
         FileSize(name="a.so", size=4096, code=(code("machine code for 8.0", 1024), code("PTX for 9.0", 2048))),
         FileSize(name="b.so", size=3072, code=(code("machine code for 8.0", 2048),)),
         FileSize(name="c.so", size=3072),
         FileSize(name="x.py", size=1),
         FileSize(name="y.py", size=0),
     )
-    assert words == "2.0 KiB, unpacked 10.0 KiB"
-    assert found == [
+    found = wheel_section("cell", WheelSizes(packed=2048, files=files))
+    assert found.words == "2.0 KiB, unpacked 10.0 KiB"
+    assert list(found.rows) == [
         ("c.so", "3.0 KiB", "30 %"),
         ("machine code for 8.0", "3.0 KiB", "30 %"),
         ("PTX for 9.0", "2.0 KiB", "20 %"),
@@ -39,7 +35,8 @@ def test_device_code_is_summed_over_libraries_and_the_largest_is_first():
 
 
 def test_an_empty_wheel_has_no_parts():
-    assert rows(FileSize(name="x.py", size=0)) == ("2.0 KiB, unpacked 0 B", [("x.py", "0 B", "0 %")])
+    found = wheel_section("cell", WheelSizes(packed=2048, files=(FileSize(name="x.py", size=0),)))
+    assert (found.words, found.rows) == ("2.0 KiB, unpacked 0 B", (("x.py", "0 B", "0 %"),))
 
 
 def test_the_page_has_each_wheel_and_says_of_one_that_cannot_be_read_why(monkeypatch, tmp_path):

@@ -6,7 +6,7 @@ import pytest
 
 from builder.config import Backend
 from builder.errors import NotHereError
-from builder.matrix import quick
+from builder.matrix import architectures
 from builder.toolchain import this_machine
 from tests import needs
 from tests.given.files import program
@@ -91,8 +91,8 @@ def test_native_is_what_the_first_backend_with_a_gpu_has(monkeypatch):
     monkeypatch.setattr(this_machine, "cuda_gpus", lambda _environ: ("9.0", "8.0"))
     monkeypatch.setattr(this_machine, "rocm_gpus", lambda: ("gfx942",))
     both = (Backend.CUDA, Backend.ROCM)
-    assert this_machine.native_gpus(both, {}) == quick.of(Backend.CUDA, ("8.0", "9.0"))
-    assert this_machine.native_gpus((Backend.ROCM,), {}) == quick.of(Backend.ROCM, ("gfx942",))
+    assert this_machine.native_gpus(both, {}) == architectures.of(Backend.CUDA, ("8.0", "9.0"))
+    assert this_machine.native_gpus((Backend.ROCM,), {}) == architectures.of(Backend.ROCM, ("gfx942",))
     monkeypatch.setattr(this_machine, "cuda_gpus", lambda _environ: ())
     assert this_machine.native_gpus(both, {}).archs == ("gfx942",)
 

@@ -15,7 +15,6 @@ from builder.config import Config, Framework
 from builder.errors import BuilderError
 from builder.kernel import Kernel
 from builder.matrix import Cell, absent_components
-from builder.matrix.rules import minor
 from builder.wording import listed, nearest, quoted
 
 # A label ends up in workflow files: nothing that a workflow, YAML or a shell would read as its own syntax.
@@ -80,7 +79,7 @@ def parse_runners(settings: tuple[str, ...], *, gitlab: bool = False) -> Runners
 def _container(cell: Cell) -> str | None:
     if cell.noarch or cell.toolkit is None:
         return None  # Python files are built by any machine: no toolkit, no container
-    wanted = (cell.backend.value, cell.system, str(minor(cell.toolkit)))
+    wanted = (cell.backend.value, cell.system, str(cell.release))
     images = (
         one["image"] for one in runner_data()["container"] if (one["backend"], one["system"], one["toolkit"]) == wanted
     )

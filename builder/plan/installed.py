@@ -1,45 +1,17 @@
-"""The environment that a cell is built in: pinned wheels, or what the current Python has."""
+"""The framework of the current Python, for builds without isolation: whether it is that of a cell."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import replace
-from pathlib import Path
 
-from builder.config import Backend, Config, Framework, libraries
+from builder.config import Backend, Framework
 from builder.errors import NotHereError
-from builder.make import header_folders
 from builder.make.framework import FrameworkIdentity, identity_of, python_of_torch
 from builder.make.spec import InstalledPackages
-from builder.matrix import Cell, linked_libraries
+from builder.matrix import Cell
 from builder.matrix.variant import dotted
-from builder.pins import Pins, PinSet, Requirement
 from builder.toolchain.this_machine import CurrentPython
 
 
-def pinned_wheels(
-    known: Pins,
-    requirement: Requirement,
-    config: Config,
-    cell: Cell,
-    *,
-    environ: Mapping[str, str],
-    any_python: bool = False,
-) -> PinSet:
-    """Return the wheels that a cell is built with, sorted by name, as `environmentOf` of `cells.nix` does.
-
-    With `any_python`, for a kernel that needs nothing of Python, those of others serve where one is not pinned.
-
-    Raises:
-        MissingPinsError: some part is not pinned for this Python and system.
-    """
-    base = known.environment(requirement, any_python=any_python)
-    headers = header_folders.wheels(config, cell.backend, environ=environ)
-    linked = known.additional(libraries.parts(linked_libraries(config, cell)), requirement, base=base)
-    wheels = sorted((*base.wheels, *headers, *linked.wheels), key=lambda wheel: wheel.name)
-    return replace(base, wheels=tuple(wheels))
-
-
-def current(cell: Cell, has: CurrentPython) -> tuple[InstalledPackages, FrameworkIdentity]:
+def framework_of(cell: Cell, has: CurrentPython) -> tuple[InstalledPackages, FrameworkIdentity]:
     """Return the path and the identity of an interpreter's framework for a cell.
 
     Raises:
@@ -56,21 +28,14 @@ def current(cell: Cell, has: CurrentPython) -> tuple[InstalledPackages, Framewor
         )
     framework = identity_of(cell.framework, site)
     _require(cell, framework)
-    _require_python(cell, site)
-    return InstalledPackages(python=has.python, site_packages=site), framework
-
-
-def _require_python(cell: Cell, site_packages: Path) -> None:
-    """Refuse a torch for another Python than the cell's, where it is for one alone."""
-    if cell.python is None:
-        return
-    python = re.sub(r"^cpython-(\d+).*", r"cp\1", python_of_torch(site_packages))
-    if python != cell.python:
+    python = "" if cell.python is None else re.sub(r"^cpython-(\d+).*", r"cp\1", python_of_torch(site))
+    if cell.python is not None and python != cell.python:
         raise NotHereError(
             f"{cell.variant} needs a torch for Python {dotted(cell.python)}; the current environment has one for "
             f"{dotted(python) or 'another'}",
             help=f"name a Python {dotted(cell.python)} that has torch with --python, or build with isolation",
         )
+    return InstalledPackages(python=has.python, site_packages=site), framework
 
 
 def _require(cell: Cell, found: FrameworkIdentity) -> None:
@@ -86,7 +51,9 @@ def _require(cell: Cell, found: FrameworkIdentity) -> None:
         )
     fact = cell.backend.facts.torch_device
     toolkit = found.facts.get(fact or "", "")
-    if fact is not None and not _is_release(toolkit, cell.toolkit if cell.backend is not Backend.XPU else None):
+    # A toolkit of a known release has to be installed; torch does not name the release of oneAPI.
+    named = cell.toolkit is not None and cell.backend is not Backend.XPU
+    if fact is not None and (not toolkit or (named and not f"{toolkit}.".startswith(f"{cell.toolkit}."))):
         names = (backend.facts.torch_device or "" for backend in Backend)
         built_for = ", ".join(f"{name} {found.facts[name]}" for name in names if name in found.facts)
         raise NotHereError(
@@ -94,8 +61,3 @@ def _require(cell: Cell, found: FrameworkIdentity) -> None:
             f"{found.version}, which is for {built_for or 'cpu'}",
             help=f"install the build of torch {cell.torch} for {cell.backend} {cell.toolkit}, or build with isolation",
         )
-
-
-def _is_release(version: str, release: str | None) -> bool:
-    """Whether a toolkit of a known release is installed; torch does not name the release of oneAPI."""
-    return version != "" and (release is None or f"{version}.".startswith(f"{release}."))
