@@ -4,9 +4,12 @@ import ast
 
 from tests.paths import ROOT
 
-CHANGE = {"Budget", "_Answer", "_Packed", "Index", "_Run", "NixLog", "Builder", "Caches", "Session", "_Compilation"}
+CHANGE = {
+    *("Budget", "_Answer", "_Packed", "Index", "_Run", "NixLog", "Builder", "Caches", "Session", "Compilation"),
+    *("_Bundle", "_Recorder"),
+}
 """What is counted or collected in, and is no value."""
-WITHOUT_SLOTS = {"PinSet", "Feature"}
+WITHOUT_SLOTS = {"PinSet", "Feature", "PythonFile"}
 """What keeps something that was worked out, or is of a protocol of others."""
 
 

@@ -53,10 +53,10 @@ def command(
         require_release(layout.unsandboxed, layout.obstacles, **allowed)
         repository.send(layout, shown)
         return
-    access = hub.Access(**taken(hub.Access, given))
-    if access.create_pr or access.private:
+    commit = hub.CommitOptions(**taken(hub.CommitOptions, given))
+    if commit.create_pr or commit.private:
         raise BuilderError(
-            f"'{target}' has no {'pull requests' if access.create_pr else 'private repositories'}: the hub has them",
+            f"'{target}' has no {'pull requests' if commit.create_pr else 'private repositories'}: the hub has them",
             help="write hub:OWNER/NAME, or leave the option out",
         )
     to = _target(target, given["endpoint"])

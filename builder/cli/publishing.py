@@ -62,7 +62,7 @@ class HubTarget:
     endpoint: str | None = None
     branch: str | None = None
     replace: bool = False
-    access: hub.Access
+    commit: hub.CommitOptions
 
     def __post_init__(self) -> None:
         if card.REPOSITORY.fullmatch(self.repo_id) is None:
@@ -75,8 +75,8 @@ class HubTarget:
         Raises:
             BuilderError: it names no repository, or two of the options exclude each other.
         """
-        access = hub.Access(**taken(hub.Access, given))
-        return cls(repo_id=target.removeprefix(HUB), access=access, **taken(cls, given))
+        commit = hub.CommitOptions(**taken(hub.CommitOptions, given))
+        return cls(repo_id=target.removeprefix(HUB), commit=commit, **taken(cls, given))
 
     def repository(self, branch: str) -> hub.Hub:
         """Return the repository, at a branch or the one that the user named."""
@@ -93,7 +93,7 @@ class HubTarget:
         Raises:
             PublishError: nobody is logged in, the hub cannot be asked, or the repository is not as it has to be.
         """
-        self.repository(branch).require_access(self.access)
+        self.repository(branch).require_access(self.commit)
 
     def send(self, layout: hub.Layout, shown: Shown, **more: object) -> None:
         """Make one commit of what the repository lacks, or a pull request; `more` is for the document about it.
@@ -104,7 +104,7 @@ class HubTarget:
         repository = self.repository(layout.branch)
         branch = repository.branch
         todo = repository.plan(layout, replace=self.replace)
-        repository.require(self.access, exists=todo.exists)
+        repository.require(self.commit, exists=todo.exists)
         would = "would " if shown.dry_run else ""
         shown.list(f"{would}add", sorted(todo.add))
         shown.list(f"{would}delete", todo.delete)
@@ -112,11 +112,11 @@ class HubTarget:
         if todo.empty:
             status, line = "unchanged", f"{self.name}: branch {branch} has all of it"
         elif shown.dry_run:
-            what = "a pull request to" if self.access.create_pr else "one commit on"
+            what = "a pull request to" if self.commit.create_pr else "one commit on"
             status, line = "planned", f"{self.name}: would make {what} branch {branch}"
         else:
             message = f"{layout.kernel} {layout.version}: {len(todo.add)} files"
-            line = url = repository.publish(todo, message=message, access=self.access)
-            status = "proposed" if self.access.create_pr else "published"
+            line = url = repository.publish(todo, message=message, options=self.commit)
+            status = "proposed" if self.commit.create_pr else "published"
         sent = {"add": sorted(todo.add), "delete": list(todo.delete), "url": url}
         shown.end(line, {**more, "target": self.name, "branch": branch, "status": status, **sent})

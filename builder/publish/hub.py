@@ -55,7 +55,7 @@ class HubCommit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
+class CommitOptions:
     """The way in which a commit reaches a repository."""
 
     create_pr: bool = False
@@ -209,7 +209,7 @@ class Hub:
         found = (path.removeprefix(f"{_ROOT}/").split("/") for path in self._there() or ())
         return tuple(sorted({folder for folder, *rest in found if rest and is_variant(folder)}))
 
-    def require_access(self, access: Access) -> None:
+    def require_access(self, options: CommitOptions) -> None:
         """Refuse a repository that cannot be published to, before anything is made for it.
 
         Raises:
@@ -217,20 +217,20 @@ class Hub:
         """
         with self._asking():
             self._api.whoami()
-        self.require(access, exists=self._there() is not None)
+        self.require(options, exists=self._there() is not None)
 
-    def require(self, access: Access, *, exists: bool) -> None:
+    def require(self, options: CommitOptions, *, exists: bool) -> None:
         """Refuse a commit that cannot reach the repository as it is asked for; `exists` is whether the branch is there.
 
         Raises:
             PublishError: a pull request to a branch that is not there, or a private commit to what everybody sees.
         """
-        if access.create_pr and not exists:
+        if options.create_pr and not exists:
             raise PublishError(
                 f"'{self.repo_id}' has no branch {self.branch}: a pull request needs one",
                 help="ask its owners to make the branch, or publish without --create-pr, which makes it",
             )
-        if not access.private:
+        if not options.private:
             return
         with self._asking():
             try:
@@ -243,7 +243,7 @@ class Hub:
                 help="make it private in its settings, name another repository, or publish without --private",
             )
 
-    def publish(self, todo: HubCommit, *, message: str, access: Access) -> str:
+    def publish(self, todo: HubCommit, *, message: str, options: CommitOptions) -> str:
         """Make one commit, and return its URL or that of the pull request; what was uploaded before is not sent again.
 
         Raises:
@@ -257,7 +257,7 @@ class Hub:
         with self._asking():
             if not todo.exists:
                 # None: what the organization has as its default.
-                private = access.private or None
+                private = options.private or None
                 self._api.create_repo(self.repo_id, repo_type=_REPO_TYPE, private=private, exist_ok=True)
                 self._api.create_branch(self.repo_id, branch=self.branch, repo_type=_REPO_TYPE, exist_ok=True)
             done = self._api.create_commit(
@@ -266,7 +266,7 @@ class Hub:
                 commit_message=message,
                 revision=self.branch,
                 repo_type=_REPO_TYPE,
-                create_pr=access.create_pr,
+                create_pr=options.create_pr,
             )
         return str(done.pr_url or done.commit_url)
 

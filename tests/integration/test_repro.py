@@ -5,8 +5,9 @@ import shutil
 
 import pytest
 
+from benchmarks.repro_table import BACKENDS
 from builder import sandbox
-from builder.repro.variations import BACKENDS, NAMES
+from builder.repro.variations import NAMES
 from tests.given.kernels import PLAIN_CELL, linux
 from tests.integration import rendered, rocm
 from tests.paths import ROOT
