@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from builder.store import Store
 from tests import needs
 
 _SPEC = importlib.util.spec_from_file_location("golden", Path(__file__).with_name("golden.py"))
@@ -21,6 +22,14 @@ def pytest_addoption(parser):
 def golden(request):
     """Compare a tree with the one on disk: golden(name, {path: text})."""
     return _GOLDEN.Golden(update=request.config.getoption("--update-golden"))
+
+
+@pytest.fixture
+def store(tmp_path):
+    """An empty store."""
+    made = Store(tmp_path / "store")
+    made.prepare()
+    return made
 
 
 @pytest.hookimpl(wrapper=True)

@@ -33,11 +33,17 @@ def outcomes(folder, **environ):
     (folder / "nothing").mkdir()
     file = folder / "test_these.py"
     file.write_text(TESTS, encoding="utf-8")
-    plugins = ("-p", "no:cacheprovider", "-p", "no:xdist", "-p", "tests.conftest")
+    plugins = ("-p", "no:cacheprovider", "-p", "tests.conftest")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-rA", *plugins, "-c", os.devnull, "--rootdir", folder, file],
         cwd=ROOT,
-        env={**os.environ, "BUILDER_TESTS_REQUIRE": "", **environ, "PATH": str(folder / "nothing")},
+        env={
+            **os.environ,
+            "BUILDER_TESTS_REQUIRE": "",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            **environ,
+            "PATH": str(folder / "nothing"),
+        },
         capture_output=True,
         text=True,
         check=False,

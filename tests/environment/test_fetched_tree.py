@@ -11,6 +11,7 @@ from tests.given.calls import noting, raising
 
 @pytest.fixture
 def store(tmp_path):
+    """A store that is not there yet."""
     return Store(tmp_path / "store")
 
 

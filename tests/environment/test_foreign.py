@@ -14,7 +14,7 @@ from builder.config.sources import ForeignSource
 from builder.environment import foreign
 from builder.environment.download import Fetching
 from builder.errors import BuilderError, ToolError, WrongHashError
-from builder.store import Store, StoreError
+from builder.store import StoreError
 from builder.store.items import collect, items
 from tests.given.files import sha256
 from tests.given.files import tree as files
@@ -23,13 +23,6 @@ from tests.given.servers import serving_folder
 
 URL = "https://example.org/cut.git"
 ARCHIVE = "https://example.org/fmt-1.0.tar.gz"
-
-
-@pytest.fixture
-def store(tmp_path):
-    made = Store(tmp_path / "store")
-    made.prepare()
-    return made
 
 
 @pytest.fixture

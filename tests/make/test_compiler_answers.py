@@ -21,13 +21,6 @@ FINE, WRONG = (Completed(returncode=code, output="", peak=0) for code in (0, 1))
 
 
 @pytest.fixture
-def store(tmp_path):
-    made = Store(tmp_path / "store")
-    made.prepare()
-    return made
-
-
-@pytest.fixture
 def answers(store, tmp_path):
     """Return the answers for a build folder of its own."""
 

@@ -1,20 +1,11 @@
 """What the store has of a cell, as a build and `builder why` see it."""
 
-import pytest
-
 from builder.make.report import BuildReport
 from builder.plan import dry_run
-from builder.store import Damaged, Store, StoredWheel
+from builder.store import Damaged, StoredWheel
 
 KEY = "a" * 64
 WHEEL = ("relu-1.0.0-py3-none-any.whl", b"content of a wheel")
-
-
-@pytest.fixture
-def store(tmp_path):
-    made = Store(tmp_path / "store")
-    made.prepare()
-    return made
 
 
 def test_an_entry_with_its_report_is_a_hit(store):

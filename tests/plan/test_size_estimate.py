@@ -5,7 +5,6 @@ import pytest
 from builder import kernel as kernels
 from builder.plan import size_estimate
 from builder.plan.ask import Ask, KernelBuild
-from builder.store import Store
 from tests.audit.conftest import demo_wheel
 from tests.given.cells import cell_of
 from tests.given.device_code import fatbin, image
@@ -35,13 +34,6 @@ def kernel(tmp_path):
         return kernels.load(folder)
 
     return make
-
-
-@pytest.fixture
-def store(tmp_path):
-    made = Store(tmp_path / "store")
-    made.prepare()
-    return made
 
 
 @pytest.fixture

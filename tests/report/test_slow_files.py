@@ -7,7 +7,6 @@ from builder.make.objects import ObjectInputs
 from builder.make.report import BuildReport, Built
 from builder.report import timeline
 from builder.report.page import slowest_files
-from builder.store import Store
 from tests.report.recorded import CPU, CUDA, built, done, file, line, page
 
 CACHED = {"cache": "redis://h", "writer": "ci-<7>", "saved": 8.0}
@@ -50,13 +49,6 @@ def remembered(store, *files):
         name="w", content=b"", report=BuildReport(files=files), objects={each["output"]: inputs for each in files}
     )
     why_object.remember(store, "relu", CPU, made)
-
-
-@pytest.fixture
-def store(tmp_path):
-    found = Store(tmp_path / "store")
-    found.prepare()
-    return found
 
 
 def test_the_build_before_is_what_the_store_remembered_before_this_one(store):
