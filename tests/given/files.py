@@ -33,6 +33,11 @@ def tree(folder):
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+def names(folder):
+    """Return the names in a folder, which may not be there."""
+    return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+
+
 def sha256(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()
 

@@ -1,16 +1,11 @@
 """`builder build` of several kernels, with the torch that is installed, as a user runs it."""
 
 import json
-import os
 import shutil
-import signal
-import subprocess
-import time
 
 import pytest
 
 from tests.cli.folders import write
-from tests.given import processes
 from tests.integration import compiling
 from tests.paths import ROOT
 
@@ -72,23 +67,5 @@ def test_ctrl_c_ends_the_compilers_of_all_kernels_and_leaves_nothing(tmp_path):
         text = config.read_text().replace("csrc/twice.cpp", f"csrc/slowly_{name}.cpp")
         config.write_text(text.replace('name = "tiny"', f'name = "tiny-{name}"'))
         (folder / "torch-ext/tiny").rename(folder / f"torch-ext/tiny_{name}")
-    process = subprocess.Popen(
-        processes.command("build", "kernels/*", "--backend", "cpu", "--jobs", "2", "--no-isolation"),
-        env=processes.variables(tmp_path / "store"),
-        cwd=tmp_path,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        # What a shell starts in the background ignores this signal, and so would all that it starts.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  no thread runs here
-    )
-    deadline = time.monotonic() + 120
-    while not compiling.compilers_of("csrc/slowly_") and time.monotonic() < deadline:
-        assert process.poll() is None, process.stderr.read()
-        time.sleep(0.1)
-    os.kill(process.pid, signal.SIGINT)
-    _, stderr = process.communicate(timeout=60)
-    assert process.returncode == 130, stderr
-    assert not compiling.compilers_of("csrc/slowly_")
-    assert list((tmp_path / "store/scratch").iterdir()) == []
-    assert not (tmp_path / "dist").exists() or not list((tmp_path / "dist").iterdir())
+    options = ("--backend", "cpu", "--jobs", "2", "--no-isolation")
+    compiling.interrupted("csrc/slowly_", "build", "kernels/*", *options, folder=tmp_path)

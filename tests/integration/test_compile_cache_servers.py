@@ -8,12 +8,10 @@ import pytest
 
 from tests import needs
 from tests.integration import buckets
-from tests.integration.test_compile_cache import (  # noqa: F401  fixtures
+from tests.integration.test_compile_cache import (
     BINDING,
     SOURCE,
     Machine,
-    environments,
-    kernel,
     pytestmark,
 )
 
@@ -70,59 +68,59 @@ def bucket(monkeypatch):
 
 
 @pytest.fixture
-def machines(tmp_path, environments):  # noqa: F811
-    return [Machine(tmp_path / name, environments) for name in ("one", "two", "three")]
+def machines(tmp_path):
+    return [Machine(tmp_path / name) for name in ("one", "two", "three")]
 
 
-def test_what_one_machine_compiled_another_one_takes_from_redis(machines, kernel, redis):  # noqa: F811
+def test_what_one_machine_compiled_another_one_takes_from_redis(machines, tiny, redis):
     one, two, _ = machines
-    first = one.build(kernel, "--cache", redis.url(), "--cache-access", "read-write")
+    first = one.build(tiny, "--cache", redis.url(), "--cache-access", "read-write")
     assert first.compiled == {BINDING, SOURCE}
-    second = two.build(kernel, "--cache", redis.url())
+    second = two.build(tiny, "--cache", redis.url())
     assert second.cached == {BINDING: redis.name, SOURCE: redis.name}
     assert f"of {redis.name}, which saved" in second.said
     assert second.sha256 == first.sha256
 
 
-def test_what_one_machine_compiled_another_one_takes_from_a_bucket(machines, kernel, bucket):  # noqa: F811
+def test_what_one_machine_compiled_another_one_takes_from_a_bucket(machines, tiny, bucket):
     one, two, _ = machines
-    first = one.build(kernel, "--cache", bucket, "--cache-access", "read-write")
-    second = two.build(kernel, "--cache", bucket)
+    first = one.build(tiny, "--cache", bucket, "--cache-access", "read-write")
+    second = two.build(tiny, "--cache", bucket)
     assert second.cached == {BINDING: bucket, SOURCE: bucket}
     assert second.sha256 == first.sha256
 
 
-def test_rights_and_passwords_are_those_of_the_server(machines, kernel, redis):  # noqa: F811
+def test_rights_and_passwords_are_those_of_the_server(machines, tiny, redis):
     one, two, three = machines
     redis.tell("ACL", "SETUSER", "reader", "on", ">secret", "~*", "+get", "+client", "+hello", "+select")
     redis.tell("ACL", "SETUSER", "default", "off")
-    refused = one.build(kernel, "--cache", redis.url("reader:wrong@"))
+    refused = one.build(tiny, "--cache", redis.url("reader:wrong@"))
     assert "is not used: wrong credentials" in refused.said
-    reader = two.build(kernel, "--cache", redis.url("reader:secret@"))
+    reader = two.build(tiny, "--cache", redis.url("reader:secret@"))
     assert reader.notes == []
-    writer = three.build(kernel, "--cache", redis.url("reader:secret@"), "--cache-access", "read-write")
+    writer = three.build(tiny, "--cache", redis.url("reader:secret@"), "--cache-access", "read-write")
     assert "it takes no entries" in writer.said
     assert "--cache-access read" in writer.said
     assert all("secret" not in build.said for build in (refused, reader, writer))
     assert refused.sha256 == reader.sha256 == writer.sha256
 
 
-def test_a_bucket_that_is_not_there_is_named(machines, kernel, bucket):  # noqa: F811
-    built = machines[0].build(kernel, "--cache", bucket.replace("objects", "nobodys"), "--cache-access", "read-write")
+def test_a_bucket_that_is_not_there_is_named(machines, tiny, bucket):
+    built = machines[0].build(tiny, "--cache", bucket.replace("objects", "nobodys"), "--cache-access", "read-write")
     assert "there is no such bucket" in built.said
 
 
-def test_a_server_that_ends_in_the_middle_and_one_that_never_answers_fail_nothing(machines, kernel, redis):  # noqa: F811
+def test_a_server_that_ends_in_the_middle_and_one_that_never_answers_fail_nothing(machines, tiny, redis):
     one, two, three = machines
-    first = one.build(kernel, "--cache", redis.url(), "--cache-access", "read-write")
+    first = one.build(tiny, "--cache", redis.url(), "--cache-access", "read-write")
     redis.end()
-    gone = two.build(kernel, "--cache", redis.url())
+    gone = two.build(tiny, "--cache", redis.url())
     assert f"note: the cache {redis.name} is not used: " in gone.said
     with socket.socket() as silent:  # takes connections, and says nothing
         silent.bind(("127.0.0.1", redis.port))
         silent.listen()
         began = time.monotonic()
-        slow = three.build(kernel, "--cache", redis.url())
+        slow = three.build(tiny, "--cache", redis.url())
         assert time.monotonic() - began < 120
     assert "imeout" in slow.said
     assert first.sha256 == gone.sha256 == slow.sha256

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from builder import sandbox
 from tests.given import processes
 from tests.given.files import edit
 from tests.given.kernels import PLAIN_CELL, linux
-from tests.integration import hostile
+from tests.integration import compiling, hostile
 
 OPEN = json.dumps({"without": ["sandbox"]})
 
@@ -34,10 +33,11 @@ def tries(tmp_path, store):
 
 @pytest.fixture
 def run(builder, plain, tmp_path):
-    """Build the kernel for a user with a home and a secret; every source is compiled."""
+    """Build the kernel for a user with a home and a secret; every source is compiled, unless objects may be `kept`."""
 
-    def run(*options, env=None, **more):
-        own = {"CCACHE_DISABLE": "1", "HOME": tmp_path / "somebody", "SECRET": hostile.TOKEN, **(env or {})}
+    def run(*options, env=None, kept=False, **more):
+        own = {"HOME": tmp_path / "somebody", "SECRET": hostile.TOKEN, **(env or {})}
+        own |= {} if kept else {"CCACHE_DISABLE": "1"}
         return builder("build", plain, "--variant", PLAIN_CELL, *options, env=own, **more)
 
     return run
@@ -45,13 +45,13 @@ def run(builder, plain, tmp_path):
 
 def test_a_package_gets_nothing_while_it_is_imported(run, plain, tries, tmp_path):
     hostile.importing(plain, tries)
-    run(check=0)
+    run(check=0, kept=True)
     assert not (tmp_path / "written").exists()
 
 
 def test_the_same_package_gets_everything_without_a_sandbox(run, plain, tries, tmp_path):
     hostile.importing(plain, replace(tries, rough=False))
-    done = run("--experiment", OPEN, check=5)
+    done = run("--experiment", OPEN, check=5, kept=True)
     for what in ("environment", "parent", "signal", "loopback", "unix socket", f"write {tmp_path / 'written'}"):
         assert what in done.stderr
     assert str(tmp_path / "somebody/.netrc") in done.stderr
@@ -103,7 +103,7 @@ def test_what_a_kernel_leaves_behind_ends_with_its_load_test(run, plain, tmp_pat
     mark = f"sleep-{os.getpid()}-{time.monotonic_ns()}"
     start = f"import subprocess\nsubprocess.Popen(['sh', '-c', 'sleep 300; : {mark}'], start_new_session=True)\n"
     package.write_text(f"{package.read_text()}\n{start}")
-    run(check=0)
+    run(check=0, kept=True)
     assert not marked(mark)
 
 
@@ -126,23 +126,16 @@ def test_an_import_that_never_ends_is_over_soon_after_a_signal(store, plain, tmp
     deaf = "import signal, subprocess\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
     loop = f"{deaf}subprocess.run(['sh', '-c', {shell!r}])\n"
     package.write_text(f"{package.read_text()}\n{loop}")
-    process = subprocess.Popen(
-        processes.command("build", plain, "--variant", PLAIN_CELL),
-        env=processes.variables(store, {"CCACHE_DISABLE": 1}),
-        cwd=tmp_path,
-        stderr=subprocess.DEVNULL,
-        # What a shell starts in the background ignores Ctrl-C, and so do its children.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  no thread runs here
-    )
-    deadline = time.monotonic() + 120
-    while not marked(mark):
-        assert time.monotonic() < deadline
-        assert process.poll() is None
-        time.sleep(0.2)
-    began = time.monotonic()
-    process.send_signal(number)
-    process.wait(timeout=30)
-    assert time.monotonic() - began < 15  # the import takes 300; 1 s on a machine that does nothing else
+    began = []
+
+    def runs():
+        if marked(mark):
+            began.append(time.monotonic())
+        return began
+
+    env = processes.variables(store)
+    compiling.stopped(number, runs, "build", plain, "--variant", PLAIN_CELL, env=env, cwd=tmp_path)
+    assert time.monotonic() - began[0] < 15  # the import takes 300; 1 s on a machine that does nothing else
     assert not marked(mark)
 
 
