@@ -59,6 +59,8 @@ class Setup:
     """The rest of the machine that the sandbox shows; without a sandbox all is seen."""
     processes: run.Processes | None = None
     """The processes of the build, with which it is ended."""
+    scratch: Path | None = None
+    """The folder for the report: that of the build goes also when it is killed. None is one of the system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ def begun(setup: Setup, *, early: bool = False) -> Iterator[LoadProcess]:
     }
     if setup.libraries:
         env["LD_LIBRARY_PATH"] = os.pathsep.join(map(str, setup.libraries))
-    with TemporaryDirectory(prefix="builder-load-") as name:
+    with TemporaryDirectory(prefix="builder-load-", dir=setup.scratch) as name:
         command, others = _command(setup, Path(name), early=early), setup.processes
         with run.started(command, env=env, cwd=Path("/"), stdin=run.PIPE, processes=others) as process:
             yield LoadProcess(setup, process, Path(name))

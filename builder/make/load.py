@@ -104,6 +104,7 @@ def _setup(place: Workplace, package: Path, libraries: tuple[Path, ...]) -> load
         packages=packages,
         visible=_visible(place),
         processes=place.processes,
+        scratch=place.scratch,
     )
 
 

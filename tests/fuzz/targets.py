@@ -155,16 +155,13 @@ def _read_text(name):
 
 
 def _read_wheel(name):
-    path = Path(tempfile.mkdtemp(prefix="builder-fuzz-")) / name
-
     def read(content):
-        path.write_bytes(content)
-        try:
+        with tempfile.TemporaryDirectory(prefix="builder-fuzz-") as folder:
+            path = Path(folder) / name
+            path.write_bytes(content)
             json_text.document(audit.run(Wheel.read(path)).to_dict()).encode()
             for member in kernel_wheel.read(path).wheel.members.values():
                 member.read()
-        finally:
-            path.unlink()
 
     return read
 

@@ -107,11 +107,17 @@ def configure(source, build, *definitions, env=None, cmake=None, python=sys.exec
     """Configure a project; the result has `output` and `returncode`."""
     command = [cmake or tool("cmake"), "-G", "Ninja", "-S", source, "-B", build, f"-DPython_EXECUTABLE={python}"]
     command += [f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", *definitions]
-    return run(command, env=env)
+    build.mkdir(parents=True, exist_ok=True)
+    return run(command, env=temporary(build, env))
+
+
+def temporary(build, env=None):
+    """Return variables by which temporary files are in a build folder: clang leaves folders of them for HIP."""
+    return (environment() if env is None else env) | {"TMPDIR": str(build)}
 
 
 def compile_and_install(build, prefix, *, env=None, cmake=None):
-    done = run([cmake or tool("cmake"), "--build", build], env=env)
+    done = run([cmake or tool("cmake"), "--build", build], env=temporary(build, env))
     assert done.returncode == 0, done.output
     installed = run([cmake or tool("cmake"), "--install", build, "--prefix", prefix], env=env)
     assert installed.returncode == 0, installed.output

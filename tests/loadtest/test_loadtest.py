@@ -18,6 +18,7 @@ from builder.make import wheel_record as record
 from builder.make.report import BuildReport
 from builder.pins import PinnedWheel
 from tests.given.cells import cell_in
+from tests.given.environments import made_up_torch
 from tests.given.files import write
 from tests.paths import TESTS
 
@@ -46,7 +47,8 @@ def setup(tmp_path, init, *, general="", tables="", backend="cuda", cell=None, *
         {"build.toml": CONFIG.format(general=general) + tables, "torch-ext/package/__init__.py": init},
     )
     cell = cell or cell_in(root, system="x86_64-linux", sets=("release",), backend=backend)
-    return loadtest.Setup(package=root / "torch-ext/package", cell=cell, python=Path(sys.executable), **given)
+    usual = {"package": root / "torch-ext/package", "cell": cell, "python": Path(sys.executable)}
+    return loadtest.Setup(**usual | given)
 
 
 @pytest.fixture
@@ -245,7 +247,7 @@ def test_what_a_torch_lacks_is_not_asked_of_the_sources(symbol):
 @pytest.mark.parametrize("name", ["_package_cpu_1.so", "_package_cpu_1.abi3.so"])
 def test_the_words_of_the_loader_reach_the_user_past_a_package_that_hides_them(tmp_path, name):
     hides = "try:\n    import package._package_cpu_1\nexcept ImportError:\n    pass\n"
-    has = setup(tmp_path, hides, cell=TINY_CELL)
+    has = setup(tmp_path, hides, cell=TINY_CELL, **made_up_torch(tmp_path))
     source = tmp_path / "a.c"
     source.write_text("void cuTensorMapEncodeTiled(void);\nvoid f(void) { cuTensorMapEncodeTiled(); }\n")
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", has.package / name, source], check=True)

@@ -17,6 +17,9 @@ from builder.loadtest.outcome import LoadState
 from builder.loadtest.packages import LoadTestPackages
 from builder.run import Processes
 from builder.sandbox import SandboxPaths
+from tests.given.environments import made_up_torch
+from tests.given.files import names
+from tests.given.processes import until
 from tests.paths import ROOT
 
 pytestmark = [
@@ -44,9 +47,10 @@ SAYS_STDIN = "import os, sys\nraise RuntimeError(repr((sys.stdin.read(), os.fsta
 @pytest.fixture
 def setup(tmp_path):
     """Return what a load test has, before there is a package."""
-    folder, python = tmp_path / "installed", Path(sys.executable)
+    folder = tmp_path / "installed"
     folder.mkdir()
-    return lambda module="mine", **given: loadtest.Setup(package=folder / module, cell=CELL, python=python, **given)
+    usual = {"cell": CELL, **made_up_torch(tmp_path)}
+    return lambda module="mine", **given: loadtest.Setup(package=folder / module, **usual | given)
 
 
 def install(package, init, code):
@@ -56,6 +60,7 @@ def install(package, init, code):
     subprocess.run(command, input=code, text=True, check=True)
 
 
+REAL = {"python": Path(sys.executable), "packages": LoadTestPackages()}
 CASES = {
     "nothing registered": ("", FINE),
     "a library that is refused": ("", REFUSED),
@@ -64,15 +69,12 @@ CASES = {
     "standard input": (SAYS_STDIN, FINE),
     "a part of the framework that is loaded": ("import torch\nassert torch.add\n", FINE),
 }
-FAST = ("a library that is refused", "a missing module")
-"""Each case imports torch twice."""
 
 
-@pytest.mark.parametrize(
-    "case", [pytest.param(case, marks=[] if case in FAST else [pytest.mark.slow]) for case in CASES]
-)
-def test_it_tells_what_a_process_tells_that_begins_with_the_wheel(setup, case):
-    has = setup()
+@pytest.mark.parametrize("given", [{}, pytest.param(REAL, marks=pytest.mark.slow)], ids=["made up", "torch"])
+@pytest.mark.parametrize("case", CASES)
+def test_it_tells_what_a_process_tells_that_begins_with_the_wheel(setup, case, given):
+    has = setup(**given)
     with loadtest.begun(has, early=True) as early:
         install(has.package, *CASES[case])
         found = loadtest.load(has, ops=OPS, early=early)
@@ -128,23 +130,28 @@ def children():
     return {pid for task in tasks for pid in (task / "children").read_text().split()}
 
 
-def test_a_process_ends_where_what_waits_for_it_is_killed(tmp_path):
+def test_a_process_ends_where_what_waits_for_it_is_killed_and_leaves_what_the_build_removes(tmp_path):
     script = f"""
 import os, sys
 from pathlib import Path
 from builder import loadtest
 from tests.loadtest.test_loadtest_ahead import CELL, children
-has = loadtest.Setup(package=Path({str(tmp_path)!r}) / "mine", cell=CELL, python=Path(sys.executable))
+root = Path({str(tmp_path)!r})
+has = loadtest.Setup(package=root / "mine", cell=CELL, python=Path(sys.executable), scratch=root / "scratch")
 with loadtest.begun(has, early=True):
     print(*children(), flush=True)
     os.kill(os.getpid(), 9)
 """
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    for name in ("scratch", "temporary"):
+        (tmp_path / name).mkdir()
+    env = {**os.environ, "TMPDIR": str(tmp_path / "temporary")}
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, env=env, capture_output=True, text=True, check=False
+    )
     assert done.returncode == -9, done.stderr
-    end = time.monotonic() + 60
-    while Path(f"/proc/{done.stdout.strip()}").exists():
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    until(lambda: not Path(f"/proc/{done.stdout.strip()}").exists())
+    assert names(tmp_path / "scratch")
+    assert not names(tmp_path / "temporary")
 
 
 def test_a_process_that_waits_in_vain_ends_with_the_build(setup):
