@@ -115,7 +115,7 @@ def test_the_library_of_torch_itself_defines_much_that_is_not_header_only(libtor
         pytest.param("2.10", "2.10", set(), id="2.10"),
         pytest.param("2.11", "2.11", set(), id="2.11", marks=pytest.mark.slow),
         pytest.param("2.13", "2.13", set(), id="2.13", marks=pytest.mark.slow),
-        pytest.param("2.9", "2.10", {"aoti_torch_library_impl"}, id="less than its name"),
+        pytest.param("2.9", "2.10", {"aoti_torch_library_impl"}, id="less than its name", marks=pytest.mark.slow),
         pytest.param(
             "2.12", "2.13", {"torch_exception_get_what"}, id="less than its name, by a little", marks=pytest.mark.slow
         ),
@@ -124,6 +124,7 @@ def test_the_library_of_torch_itself_defines_much_that_is_not_header_only(libtor
             "2.10",
             {"torch_exception_get_what", "torch_exception_get_what_without_backtrace"},
             id="more than its name",
+            marks=pytest.mark.slow,
         ),
     ],
 )

@@ -51,7 +51,7 @@ def run(tmp_path):
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-vrA", *plugins, *workers, "-c", settings, *options, tmp_path],
             cwd=ROOT,
-            env={**os.environ, "BUILDER_TESTS_REQUIRE": ""},
+            env={**os.environ, "BUILDER_TESTS_REQUIRE": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
             capture_output=True,
             text=True,
             check=False,
@@ -66,7 +66,7 @@ def run(tmp_path):
     return run
 
 
-@pytest.mark.parametrize("workers", [("-p", "no:xdist"), ("-n", "2")], ids=["one process", "workers"])
+@pytest.mark.parametrize("workers", [(), ("-p", "xdist.plugin", "-n", "2")], ids=["one process", "workers"])
 def test_what_passed_is_left_out_and_nothing_else(run, tmp_path, workers):
     file = tmp_path / "passed.json"
     _, first = run(f"--passed-to={file}", workers=workers)

@@ -184,14 +184,15 @@ def press(tmp_path):
 @pytest.mark.parametrize(
     ("keys", "words"),
     [
-        pytest.param("builder doct\t", ["doctor"], id="command"),
+        pytest.param("builder doct\t", ["doctor"], id="command", marks=pytest.mark.slow),
         pytest.param("builder build --backend cu\t", ["build", "--backend", "cuda"], id="backend"),
         pytest.param(
             "builder build --variant torch213-cxx11-cp\t",
             ["build", "--variant", "torch213-cxx11-cpu-x86_64-linux"],
             id="variant",
+            marks=pytest.mark.slow,
         ),
-        pytest.param("builder check ../rm\t", ["check", "../rmsnorm-stable"], id="kernel"),
+        pytest.param("builder check ../rm\t", ["check", "../rmsnorm-stable"], id="kernel", marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.parametrize("shell", [pytest.param(name, marks=needs.only_with(name, "setsid")) for name in SETTINGS])

@@ -1,5 +1,6 @@
 """`builder doctor` and `builder init` on a machine that has nothing."""
 
+import functools
 import json
 import os
 import pwd
@@ -18,13 +19,15 @@ from builder.toolchain.tool import installing
 from tests.paths import ROOT
 
 
-@pytest.fixture
-def bare(tmp_path):
-    """Return a function that runs `builder` where PATH has nothing and there is no home."""
-    (tmp_path / "nothing").mkdir()
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory):
+    """Return a function that runs `builder` where PATH has nothing and there is no home; one command runs once."""
+    folder = tmp_path_factory.mktemp("bare")
+    (folder / "nothing").mkdir()
 
-    def call(*arguments, cwd=tmp_path, **environ):
-        variables = {"PATH": str(tmp_path / "nothing"), "PYTHONPATH": str(ROOT), **environ}
+    @functools.cache
+    def call(*arguments, cwd=folder, **environ):
+        variables = {"PATH": str(folder / "nothing"), "PYTHONPATH": str(ROOT), **environ}
         command = [sys.executable, "-m", "builder", *arguments]
         return subprocess.run(command, cwd=cwd, env=variables, capture_output=True, text=True, check=False)
 
@@ -63,7 +66,11 @@ def test_cells_that_lack_the_same_share_a_line_with_the_command_that_adds_it(bar
 
 
 def test_the_memory_and_the_cores_are_shown(bare):
-    assert re.search(r"^ok  cores, memory +[0-9]+, [0-9]+ GiB for compilers$", bare("doctor").stdout, re.MULTILINE)
+    assert re.search(
+        r"^ok  cores, memory +[0-9]+, [0-9]+ GiB for compilers$",
+        bare("doctor", HOME="/nonexistent").stdout,
+        re.MULTILINE,
+    )
 
 
 @pytest.mark.parametrize(("trusted", "words"), [("*", "trusted user"), ("@nobody-s", "not a trusted user")])
@@ -116,6 +123,7 @@ def test_a_store_that_cannot_be_written_is_said(bare, tmp_path):
 
 
 def test_it_looks_at_sets_of_rows_as_every_command_does(bare):
-    release, every = (bare("doctor", "--json", "--set", name).stdout for name in ("release", "all"))
-    assert len(json.loads(every)["cells"]) > len(json.loads(release)["cells"])
+    release = bare("doctor", "--json", HOME="/nonexistent")
+    every = bare("doctor", "--json", "--set", "all")
+    assert len(json.loads(every.stdout)["cells"]) > len(json.loads(release.stdout)["cells"])
     assert "of release, preview and legacy can be built here" in bare("doctor", "--set", "all").stderr

@@ -12,7 +12,15 @@ from builder.config.values import Backend, Framework, Version
 from builder.wheel.archive import Wheel
 from tests.given.processes import output
 
-AUDITWHEEL = (sys.executable, "-m", "auditwheel", "show", "--json", "--disable-isa-ext-check")
+# One process for all: its imports take longer than what it does.
+AUDITWHEEL = """
+import sys
+from auditwheel.main import main
+for path in sys.argv[1:]:
+    sys.argv = ["auditwheel", "show", "--json", "--disable-isa-ext-check", path]
+    main()
+    print(chr(0))
+"""
 USE = '\n__attribute__((visibility("default"))) void *used[] = {'
 
 
@@ -28,9 +36,10 @@ def calls(*symbols):
     return declared + USE + ", ".join(f"(void *)&{symbol}" for symbol in symbols) + "};\n"
 
 
-def by_auditwheel(path):
-    """Return the policy that auditwheel finds."""
-    return json.loads(output(*AUDITWHEEL, path))["sym_tag"]
+def by_auditwheel(wheels):
+    """Return the policies that auditwheel finds of wheels, by their names."""
+    *said, _ = output(sys.executable, "-c", AUDITWHEEL, *wheels.values()).split("\0")
+    return {name: json.loads(each)["sym_tag"] for name, each in zip(wheels, said, strict=True)}
 
 
 def library(name="demo/a.so", *, undefined=(), defined=(), headers=(), **fields):

@@ -47,8 +47,8 @@ def builder(store, tmp_path):
 def build(builder):
     """Build one cell of a kernel; return its result, and what the user read."""
 
-    def run(kernel, *options, check=0, **more):
-        done = builder("build", kernel, "--json", *options, check=check, **more)
+    def run(kernel, *more, options=(), check=0, **how):
+        done = builder("build", kernel, "--json", *options, *more, check=check, **how)
         (result,) = json.loads(done.stdout)
         return result, done.stderr
 

@@ -33,7 +33,7 @@ def test_it_has_no_finding(wheel):
 def test_it_has_the_policy_of_auditwheel(wheel):
     libraries = read(wheel, plan=audit.AuditPromise()).libraries
     assert len(libraries) == 1
-    theirs = by_auditwheel(wheel.path)
+    theirs = by_auditwheel({"": wheel.path})[""]
     lowest = lowest_policy([library.extension for library in libraries], libraries[0].extension.machine)
     assert f"{lowest.name}_{libraries[0].extension.machine}" == theirs
 

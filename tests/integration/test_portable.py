@@ -93,7 +93,7 @@ def policy_by_auditwheel(path, folder):
         f"{dist_info}/METADATA": Bytes(b"Metadata-Version: 2.1\nName: everything\nVersion: 1.0\n"),
     }
     wheel.write_bytes(pack(members, dist_info=dist_info))
-    return by_auditwheel(wheel)
+    return by_auditwheel({"": wheel})[""]
 
 
 def unversioned(path):

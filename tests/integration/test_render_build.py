@@ -5,6 +5,7 @@ import importlib.util
 import json
 import sys
 import zipfile
+from email import message_from_string
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,15 @@ def build(tmp_path, kernel, backend="cpu", *definitions):
     rendered.compile_and_install(tmp_path / "build", tmp_path / "installed")
     (library,) = (tmp_path / "installed").glob("*/*.so")
     return library
+
+
+def by_pip(tmp_path, name):
+    """Let pip build the wheel of a project, as somebody without `builder` does, and open it."""
+    pip = [sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--no-index"]
+    done = rendered.run([*pip, "-w", tmp_path, tmp_path / "project"])
+    assert done.returncode == 0, done.output
+    (wheel,) = tmp_path.glob(name)
+    return zipfile.ZipFile(wheel)
 
 
 def dynamic(library):
@@ -301,31 +311,32 @@ def test_python_headers_that_are_missing_are_asked_for_with_file_and_line(tmp_pa
     assert "apt-get install python3-dev" in said
 
 
-def test_pip_builds_a_wheel_without_builder(tmp_path):
-    kernel = rendered.small_kernel(tmp_path / "kernel", ONE, {"one.cpp": ANSWER})
+@pytest.mark.parametrize(
+    ("write", "component", "answer", "module", "requires"),
+    [
+        pytest.param(rendered.plain_kernel, PLAIN_ONE, PLAIN_ANSWER, "_library", [], id="plain"),
+        pytest.param(
+            *(rendered.small_kernel, ONE, ANSWER, "_ops", ["torch>=2.10"]), id="torch", marks=pytest.mark.slow
+        ),
+    ],
+)
+def test_pip_builds_a_wheel_without_builder(tmp_path, write, component, answer, module, requires):  # noqa: PLR0917
+    kernel = write(tmp_path / "kernel", component, {"one.cpp": answer})
     rendered.write_project(kernel, "cpu", tmp_path / "project")
-    pip = [sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--no-index"]
-    done = rendered.run([*pip, "-w", tmp_path, tmp_path / "project"])
-    assert done.returncode == 0, done.output
-    (wheel,) = tmp_path.glob("small-1.0.0-py3-none-*.whl")
-    with zipfile.ZipFile(wheel) as archive:
+    with by_pip(tmp_path, "small-1.0.0-py3-none-*.whl") as archive:
         names = archive.namelist()
         metadata = archive.read("small-1.0.0.dist-info/METADATA").decode()
         (library,) = (name for name in names if name.endswith(".so"))
         assert json.loads(archive.read("small/metadata.json"))["id"] == Path(library).name.removesuffix(".so")
-    assert "Requires-Dist: torch>=2.10\n" in metadata
+    assert message_from_string(metadata).get_all("Requires-Dist", []) == requires
     package = {name for name in names if not name.startswith("small-1.0.0.dist-info/")}
-    assert package == {"small/__init__.py", "small/_ops.py", "small/metadata.json", library}
+    assert package == {"small/__init__.py", f"small/{module}.py", "small/metadata.json", library}
 
 
 @pytest.mark.slow
 def test_the_classic_example_builds_and_asks_for_the_torch_it_was_built_with(tmp_path):
     rendered.write_project(rendered.EXAMPLES / "relu", "cpu", tmp_path / "project")
-    pip = [sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--no-index"]
-    done = rendered.run([*pip, "-w", tmp_path, tmp_path / "project"])
-    assert done.returncode == 0, done.output
-    (wheel,) = tmp_path.glob("relu-1.0.0-py3-none-*.whl")
-    with zipfile.ZipFile(wheel) as archive:
+    with by_pip(tmp_path, "relu-1.0.0-py3-none-*.whl") as archive:
         archive.extractall(tmp_path / "installed")
         metadata = archive.read("relu-1.0.0.dist-info/METADATA").decode()
     major, minor = importlib.metadata.version("torch").split(".")[:2]
@@ -335,11 +346,7 @@ def test_the_classic_example_builds_and_asks_for_the_torch_it_was_built_with(tmp
 
 def test_a_noarch_project_makes_a_pure_wheel(tmp_path):
     rendered.write_project(rendered.EXAMPLES / "silu-and-mul", "cuda", tmp_path / "project")
-    pip = [sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--no-index"]
-    done = rendered.run([*pip, "-w", tmp_path, tmp_path / "project"])
-    assert done.returncode == 0, done.output
-    (wheel,) = tmp_path.glob("silu_and_mul-1.0.0-py3-none-any.whl")
-    with zipfile.ZipFile(wheel) as archive:
+    with by_pip(tmp_path, "silu_and_mul-1.0.0-py3-none-any.whl") as archive:
         assert json.loads(archive.read("silu_and_mul/metadata.json"))["backend"] == {"type": "cuda"}
         archive.extractall(tmp_path / "installed")
     script = "import silu_and_mul; from silu_and_mul._ops import ops, add_op_namespace_prefix as p; print(p('x'))"

@@ -29,6 +29,10 @@ def test_the_wheel_is_what_is_imported():
 """
 
 
+OWN = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": 1}
+"""Half of the time of a small run of pytest is that of plugins."""
+
+
 @pytest.fixture
 def kernel(plain):
     return write(plain, {"tests/test_plain.py": CALL})
@@ -39,7 +43,9 @@ def test(kernel, builder):
     """Run the command in the kernel's folder."""
 
     def run(*arguments, path=()):
-        return builder("test", *arguments, cwd=kernel, env={"PYTHONPATH": os.pathsep.join(map(str, (*path, ROOT)))})
+        return builder(
+            "test", *arguments, cwd=kernel, env={**OWN, "PYTHONPATH": os.pathsep.join(map(str, (*path, ROOT)))}
+        )
 
     return run
 

@@ -104,10 +104,10 @@ def test_a_card_that_is_a_link_out_is_not_read(kernel, outside):
 
 
 def judged(files):
-    began = time.monotonic()
+    began = time.process_time()
     parsed = [registration.PythonFile(text=code, file=name, name=name, package=False) for name, code in files.items()]
     found = list(registration.judge(parsed))
-    return len(found), time.monotonic() - began
+    return len(found), time.process_time() - began
 
 
 @pytest.mark.parametrize("style", ["one name", "a name of each"])
@@ -143,9 +143,9 @@ def test_twenty_thousand_bindings_and_calls_are_judged_in_linear_time(binding, c
 
 
 def test_a_loop_over_many_names_for_many_targets_is_read_in_linear_time():
-    targets, elements = ",".join(f"x{number}" for number in range(20_000)), ",".join("1" * 20_000)
+    targets, elements = ",".join(f"x{number}" for number in range(5_000)), ",".join("1" * 5_000)
     _, seconds = judged({"pkg.a": f"import torch\nfor {targets} in ({elements}): pass\n"})
-    assert seconds < 60
+    assert seconds < 15
 
 
 def test_a_name_that_stands_for_too_much_cannot_be_told():
