@@ -7,6 +7,8 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
+
 from builder.config import Backend
 from builder.kernel import load
 from builder.render import render
@@ -32,12 +34,9 @@ REGISTER_EXTENSION(TORCH_EXTENSION_NAME)
 """
 LOADS = "from ._library import load\n\nload()\n"
 PACKAGE = "from ._ops import add_op_namespace_prefix, ops\n"
+needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed beside the tests")
 BOTH = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
 KEYS = {"cpu": "CPU", "cuda": "CUDA", "rocm": "CUDA", "xpu": "XPU", "metal": "MPS"}
-
-
-def has(module):
-    return find_spec(module) is not None
 
 
 def torch_folder():

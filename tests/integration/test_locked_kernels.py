@@ -1,5 +1,6 @@
 """A kernel that loads others, built and tested with those that its lock names."""
 
+import functools
 import json
 import shutil
 
@@ -31,11 +32,8 @@ def test_the_answer():
 
 @pytest.fixture
 def builder(tmp_path):
-    def run(*arguments):
-        env = {"BUILDER_KERNELS": tmp_path / "hub"}
-        return processes.builder(*arguments, store=tmp_path / "store", env=env, cwd=tmp_path)
-
-    return run
+    env = {"BUILDER_KERNELS": tmp_path / "hub"}
+    return functools.partial(processes.builder, store=tmp_path / "store", env=env, cwd=tmp_path)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.cmake,
     pytest.mark.torch,
-    pytest.mark.skipif(not rendered.has("torch"), reason="torch is not installed beside the tests"),
+    rendered.needs_torch,
     pytest.mark.skipif(sys.platform != "linux", reason="looks at objects of Linux"),
 ]
 COMPONENTS = '\n[kernel.one]\nbackend = "cpu"\ndepends = ["torch"]\nsrc = ["one.cpp", "own.cpp"]\n'

@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.cmake,
     pytest.mark.torch,
     pytest.mark.cuda,
-    pytest.mark.skipif(not rendered.has("torch"), reason="torch is not installed beside the tests"),
+    rendered.needs_torch,
     pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not installed"),
 ]
 ONE = """

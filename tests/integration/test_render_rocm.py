@@ -14,7 +14,7 @@ pytestmark = [
     pytest.mark.cmake,
     pytest.mark.torch,
     pytest.mark.rocm,
-    pytest.mark.skipif(not rendered.has("torch"), reason="torch is not installed beside the tests"),
+    rendered.needs_torch,
     pytest.mark.skipif(bool(rocm.why_not()), reason=rocm.why_not() or "-"),
 ]
 KERNEL = Path(__file__).parent / "kernels/scale-hip"

@@ -11,7 +11,7 @@ pytestmark = [
     pytest.mark.cmake,
     pytest.mark.torch,
     pytest.mark.rocm,
-    pytest.mark.skipif(not rendered.has("torch"), reason="torch is not installed beside the tests"),
+    rendered.needs_torch,
     pytest.mark.skipif(bool(rocm.why_not()), reason=rocm.why_not() or "-"),
 ]
 COMPONENT = '\n[kernel.{name}]\nbackend = "rocm"\ndepends = []\nsrc = ["{source}"]\nrocm-archs = ["gfx90a"]\n{lines}\n'

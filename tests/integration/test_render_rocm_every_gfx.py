@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.rocm,
     pytest.mark.slow,
     pytest.mark.network,
-    pytest.mark.skipif(not rendered.has("torch"), reason="torch is not installed beside the tests"),
+    rendered.needs_torch,
     pytest.mark.skipif(bool(rocm.why_not()), reason=rocm.why_not() or "-"),
 ]
 KERNEL = Path(__file__).parent / "kernels/scale-hip"

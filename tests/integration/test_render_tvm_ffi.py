@@ -4,6 +4,7 @@ import json
 import shutil
 import sys
 import zipfile
+from importlib.util import find_spec
 
 import pytest
 
@@ -90,7 +91,7 @@ def test_the_cuda_example_builds_without_torch(tmp_path, python):
 
 @pytest.mark.cuda
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not installed")
-@pytest.mark.skipif(not rendered.has("tvm_ffi"), reason="tvm-ffi is not installed beside the tests")
+@pytest.mark.skipif(find_spec("tvm_ffi") is None, reason="tvm-ffi is not installed beside the tests")
 def test_a_component_for_a_newer_toolkit_is_left_out_of_a_tvm_ffi_kernel_too(tmp_path):
     kernel = shutil.copytree(EXAMPLE, tmp_path / "kernel")
     newer = '\n[kernel.newer]\nbackend = "cuda"\ndepends = []\nsrc = ["newer.cu"]\ncuda-minver = "99.0"\n'
@@ -105,7 +106,7 @@ def test_a_component_for_a_newer_toolkit_is_left_out_of_a_tvm_ffi_kernel_too(tmp
 
 
 @pytest.mark.torch
-@pytest.mark.skipif(not rendered.has("torch"), reason="torch is not installed beside the tests")
+@rendered.needs_torch
 def test_the_public_client_loads_the_bundled_wheel_and_calls_it_with_every_array(tmp_path):
     build = ["build", EXAMPLE, "--variant", "tvm-ffi01-cpu-x86_64-linux", "--store", tmp_path / "store"]
     env = rendered.environment(PYTHONPATH=rendered.ROOT)

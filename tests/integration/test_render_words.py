@@ -13,7 +13,7 @@ from tests.integration import rendered
 pytestmark = [
     pytest.mark.cmake,
     pytest.mark.torch,
-    pytest.mark.skipif(not rendered.has("torch"), reason="torch is not installed beside the tests"),
+    rendered.needs_torch,
 ]
 nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not installed")
 ANSWER = "#include <cstdint>\nint64_t answer() { return 42; }\n"

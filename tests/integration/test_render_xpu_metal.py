@@ -15,7 +15,7 @@ from tests.integration import rendered
 pytestmark = [
     pytest.mark.cmake,
     pytest.mark.torch,
-    pytest.mark.skipif(not rendered.has("torch"), reason="torch is not installed beside the tests"),
+    rendered.needs_torch,
     pytest.mark.skipif(sys.platform != "linux", reason="a Mac has the real tools"),
 ]
 ICPX = """#!/bin/sh

@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.cmake,
     pytest.mark.torch,
     pytest.mark.xpu,
-    pytest.mark.skipif(not rendered.has("torch"), reason="torch is not installed beside the tests"),
+    rendered.needs_torch,
     pytest.mark.skipif(
         not (ONEAPI / "lib/libsycl-jit.so").exists(),
         reason="dpcpp-cpp-rt, 0.5 GB, is not installed: make test-xpu, or BUILDER_TEST_XPU=<environment that has it>",

@@ -1,47 +1,39 @@
 """`builder test` of several kernels, with the torch that is installed."""
 
-import os
-import subprocess
-import sys
+import functools
 
 import pytest
 
 from tests.cli.folders import write
-from tests.paths import ROOT
+from tests.given import processes
+from tests.given.files import write as write_files
 
 pytestmark = [pytest.mark.torch]
 
 
 @pytest.fixture
 def test(tmp_path):
-    def run(*arguments):
-        done = subprocess.run(
-            [sys.executable, "-m", "builder", "test", *map(str, arguments)],
-            env={**os.environ, "BUILDER_STORE": str(tmp_path / "store"), "PYTHONPATH": str(ROOT)},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert "Traceback" not in done.stderr, done.stderr
-        return done
-
-    return run
+    return functools.partial(processes.builder, "test", store=tmp_path / "store", cwd=tmp_path)
 
 
-def kernel(root, name, *backends, tests=""):
-    folder = write(root / "kernels", name, *backends)
-    if tests:
-        (folder / "tests").mkdir()
-        (folder / f"tests/test_{name}.py").write_text(tests, encoding="utf-8")
+@pytest.fixture
+def kernel(tmp_path):
+    """Write a kernel with tests, if there are any."""
+
+    def written(name, *backends, tests=""):
+        folder = write(tmp_path / "kernels", name, *backends)
+        if tests:
+            write_files(folder, {f"tests/test_{name}.py": tests})
+
+    return written
 
 
 @pytest.mark.slow
-def test_each_kernel_is_tested_and_the_worst_exit_code_is_the_end(test, tmp_path):
-    kernel(tmp_path, "good", tests="import good\n\ndef test_it():\n    assert 'builder-test-' in good.__file__\n")
-    kernel(tmp_path, "wrong", tests="def test_it():\n    assert False\n")
-    kernel(tmp_path, "untested")
-    kernel(tmp_path, "elsewhere", "cuda", tests="def test_it():\n    pass\n")
+def test_each_kernel_is_tested_and_the_worst_exit_code_is_the_end(test, kernel):
+    kernel("good", tests="import good\n\ndef test_it():\n    assert 'builder-test-' in good.__file__\n")
+    kernel("wrong", tests="def test_it():\n    assert False\n")
+    kernel("untested")
+    kernel("elsewhere", "cuda", tests="def test_it():\n    pass\n")
     done = test("kernels/*", "--", "-q")
     assert done.returncode == 1, done.stderr
     assert "note: left out, no tests: untested" in done.stderr
@@ -50,9 +42,9 @@ def test_each_kernel_is_tested_and_the_worst_exit_code_is_the_end(test, tmp_path
     assert "1 passed" in done.stdout
 
 
-def test_a_kernel_that_cannot_be_read_fails_the_end_and_the_others_are_tested(test, tmp_path):
-    kernel(tmp_path, "good", tests="def test_it():\n    pass\n")
-    kernel(tmp_path, "bad")
+def test_a_kernel_that_cannot_be_read_fails_the_end_and_the_others_are_tested(test, kernel, tmp_path):
+    kernel("good", tests="def test_it():\n    pass\n")
+    kernel("bad")
     (tmp_path / "kernels/bad/build.toml").write_text("[general", encoding="utf-8")
     done = test("kernels/*")
     assert done.returncode == 2
@@ -60,8 +52,8 @@ def test_a_kernel_that_cannot_be_read_fails_the_end_and_the_others_are_tested(te
     assert done.stderr.splitlines()[-2:] == ["kernels/bad  refused", "good         passed"]
 
 
-def test_nothing_to_test_is_its_own_exit_code(test, tmp_path):
-    kernel(tmp_path, "untested")
+def test_nothing_to_test_is_its_own_exit_code(test, kernel):
+    kernel("untested")
     done = test("kernels/*")
     assert done.returncode == 3
     assert "no kernel has anything to test here\n  left out, no tests: untested" in done.stderr
