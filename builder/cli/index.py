@@ -51,19 +51,19 @@ def command(
     with index.held(output):
         known = index.existing(output)
         times = dict.fromkeys(given, came) | {path.name: time for path, time in known.items()}
-        wheels = kernel_wheel.read_all(({path.name: path for path in known} | given).values())
-        obstacles = {
-            str(each.wheel.path): each.metadata.not_for_release for each in wheels if each.wheel.path.name in given
-        }
-        kernel_wheel.require_release(obstacles, allowed=allow_quick)
-        site = index.build(
-            wheels,
+        settings = index.Settings(
             base_url=base_url,
             with_variants=variants,
             with_families=families,
             uploaded={name: time for name, time in times.items() if time is not None},
         )
-        new = index.write(site, output)
+        parts = index.parts(({path.name: path for path in known} | given).values(), settings)
+        wheels = [each for part in parts for each in part.wheels]
+        obstacles = {
+            str(each.wheel.path): each.metadata.not_for_release for each in wheels if each.wheel.path.name in given
+        }
+        kernel_wheel.require_release(obstacles, allowed=allow_quick)
+        new = index.write(index.assemble(parts, settings), output)
     terminal.out(f"{output}: {len(wheels)} wheel{'' if len(wheels) == 1 else 's'}, {new} of them new")
     terminal.err(_next(output, wheels, base_url))
 

@@ -146,6 +146,9 @@ class Version:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Version is immutable: {name} = {value!r}")
 
+    def __reduce__(self) -> tuple[type["Version"], tuple[str]]:
+        return type(self), (str(self),)  # how it goes to another process: nothing is set on one that is made
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Version):
             return NotImplemented

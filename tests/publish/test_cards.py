@@ -68,7 +68,7 @@ def test_hostile_texts_are_shown_as_they_are(tmp_path):
     wheel.metadata.table["backend"]["archs"] = [HOSTILE]
     wheel.metadata.table["build"] = {"project": HOSTILE}
     wheel.metadata.table["provenance"] = {"kernel-builder": {"version": HOSTILE}, "kernel": {"commit": [HOSTILE]}}
-    site = index.build([wheel], base_url='https://example.org/"><script>alert(2)</script>')
+    site = index.build([wheel], index.Settings(base_url='https://example.org/"><script>alert(2)</script>'))
     for path in ("index.html", "kernels/relu/index.html"):
         found = [tag for tag, _ in tags(site[path].content.decode())]
         assert found.count("script") == 1

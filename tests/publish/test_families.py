@@ -234,7 +234,7 @@ def listed(site, environment, name="demo"):
 
 def test_an_index_has_one_for_each_family_beside_the_whole(wheel):
     path = wheel(code(*USUAL))
-    site = index.build([kernel_wheel.read(path)], with_families=True)
+    site = index.build([kernel_wheel.read(path)], index.Settings(with_families=True))
     assert listed(site, "torch213-cu130") == [path.name]
     assert listed(site, "torch213-cu130-sm90") == [NAME.format("90sm")]
     assert listed(site, "torch213-cu130-sm120") == [NAME.format("120sm")]
@@ -245,7 +245,7 @@ def test_an_index_has_one_for_each_family_beside_the_whole(wheel):
 
 def test_the_page_of_a_kernel_leads_to_the_index_of_each_family(wheel):
     read = kernel_wheel.read(wheel(code(*USUAL)))
-    site = index.build([read], with_families=True)
+    site = index.build([read], index.Settings(with_families=True))
     page = site["kernels/demo/index.html"].content.decode()
     found = re.findall(
         r'<li>([0-9.]+ \w+): <a href="../../(for/torch213-cu130-(sm\d+)/simple/)">index of (sm\d+) \([A-Z][^<]+\)<',
@@ -262,7 +262,7 @@ def test_without_the_option_there_is_none(wheel):
 
 
 def test_a_kernel_without_device_code_is_in_the_index_of_every_family(tmp_path):
-    site = index.build([kernel_wheel.read(make(tmp_path, "demo", TRITON))], with_families=True)
+    site = index.build([kernel_wheel.read(make(tmp_path, "demo", TRITON))], index.Settings(with_families=True))
     assert (
         listed(site, "torch213-cu130-sm70")
         == listed(site, "torch213-cu130-sm120")
@@ -273,7 +273,7 @@ def test_a_kernel_without_device_code_is_in_the_index_of_every_family(tmp_path):
 
 def test_code_for_one_family_alone_is_listed_as_it_is(wheel):
     path = wheel(code((SASS, 90, ARCH_SPECIFIC)))
-    site = index.build([kernel_wheel.read(path)], with_families=True)
+    site = index.build([kernel_wheel.read(path)], index.Settings(with_families=True))
     assert listed(site, "torch213-cu130-sm90") == [path.name]
     assert listed(site, "torch213-cu130-sm80") is None
 

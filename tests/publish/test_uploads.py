@@ -102,7 +102,7 @@ def test_kernels_that_are_not_on_the_front_page_have_their_day_too(tmp_path):
     names = [f"kernel-{number:03}" for number in range(101)]
     wheels = kernel_wheel.read_all([make(tmp_path, name, FIRST) for name in names])
     last = wheels[-1].wheel.path.name
-    site = index.build(wheels, uploaded={last: "2026-08-01T00:00:00Z"})
+    site = index.build(wheels, index.Settings(uploaded={last: "2026-08-01T00:00:00Z"}))
     (rest,) = json.loads(site["kernels.json"].content)
     assert rest["released"] == "2026-08-01"
     assert site["all/index.html"].content.decode().count("released 2026-08-01") == 1

@@ -1,6 +1,7 @@
 """A static package index of wheels: what pip, uv and people read, as files."""
 
-from builder.publish.index.contents import Page, build
+from builder.publish.index.contents import Page, assemble, build, parts
+from builder.publish.index.part import Settings
 from builder.publish.index.write import existing, held, write
 
-__all__ = ["Page", "build", "existing", "held", "write"]
+__all__ = ["Page", "Settings", "assemble", "build", "existing", "held", "parts", "write"]

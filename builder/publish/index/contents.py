@@ -1,24 +1,20 @@
 """The contents of a site of wheels: indexes for installers, pages for people, and the manifest of all."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain, groupby
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+
 from builder import json_text
-from builder.config import Backend
 from builder.errors import BuilderError
 from builder.hashes import sha256
-from builder.make import wheel_record as record
-from builder.matrix.variant import backend_of
-from builder.publish import families
-from builder.publish.families import Family
-from builder.publish.index import derived, grid, people, simple
-from builder.publish.index.derived import VARIANTS
-from builder.publish.index.people import Card
-from builder.publish.index.simple import FILES, Listing
-from builder.publish.index.table import Environment, Split, Table, Uploads, environment_names, fitting
+from builder.matrix.variant import Variant
+from builder.publish.index import people, simple, workers
+from builder.publish.index.part import Part, Settings
+from builder.publish.index.table import Uploads, environment_names, environments
+from builder.wheel import kernel_wheel
 from builder.wheel.archive import WheelError
 from builder.wheel.kernel_wheel import KernelWheel
 
@@ -28,9 +24,8 @@ UPLOADED = "uploaded"
 _FORMAT = 1
 UNFINISHED = b'{"builder-index": 1, "files": {}, "made": {}}\n'
 """The manifest until all the rest is there."""
-_VARIANTS = f"{VARIANTS}/simple"
-Indexes = defaultdict[str, list[Listing]]
-"""The wheels that each index lists, by its folder in the site."""
+_FEW = 300
+"""Wheels that are read sooner than other processes start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,104 +36,95 @@ class Page:
     fixed: bool
 
 
-def build(
-    wheels: Sequence[KernelWheel],
-    *,
-    base_url: str | None = None,
-    with_variants: bool = False,
-    with_families: bool = False,
-    uploaded: Uploads | None = None,
-) -> dict[str, Page]:
-    """Return every file of the site of some wheels, by its path: wheels first, the manifest last.
+def parts(paths: Collection[Path], settings: Settings, *, processes: int | None = None) -> list[Part]:
+    """Read wheels, and return the part of a site that each kernel is; None `processes` are one for each core.
 
-    Args:
-        wheels: What the site has.
-        base_url: Where it will be served; None shows a word to replace.
-        with_variants: Whether the wheels are there as wheel variants, too.
-        with_families: Whether there are indexes for each family of GPUs, too.
-        uploaded: When they came into the index.
+    Raises:
+        WheelError: what is wrong with any of the wheels; it may be that it is for a family of GPUs, or cannot be split.
+        ToolError: one of the processes was ended.
+    """
+    kernels: dict[str, list[Path]] = {}
+    for path in sorted(paths, key=lambda path: path.name):
+        kernels.setdefault(canonicalize_name(path.name.partition("-")[0]), []).append(path)
+    common = replace(settings, environments=environments(frozenset(_variants(path.name for path in paths))))
+    # Each with its own times alone: they go to another process.
+    work = [
+        (own, replace(common, uploaded={each.name: time for each in own if (time := settings.uploaded.get(each.name))}))
+        for own in kernels.values()
+    ]
+    found = workers.each(_part, work, processes=processes or (1 if len(paths) <= _FEW else None))
+    problems = [problem for problem in found if isinstance(problem, str)]
+    if problems:
+        raise WheelError("\nerror: ".join(problems))
+    return [part for part in found if isinstance(part, Part)]
+
+
+def _variants(names: Iterable[str]) -> Iterator[Variant]:
+    """Yield the variants in the names of wheels; a name without one is refused when its wheel is read."""
+    alike = {name.partition("+")[2]: name for name in names}  # a label and tags say it all
+    for name in alike.values():
+        try:
+            _, version, _, tags = parse_wheel_filename(name)
+            yield kernel_wheel.variant_of(version.local, tags)
+        except (InvalidWheelFilename, WheelError):  # noqa: PERF203  each name by itself
+            continue
+
+
+def _part(kernel: tuple[Sequence[Path], Settings]) -> Part | str:
+    """Return the part of one kernel, or what is wrong with its wheels."""
+    paths, settings = kernel
+    try:
+        return Part.of(kernel_wheel.read_all(paths), settings)
+    except WheelError as error:
+        return str(error)
+
+
+def build(wheels: Sequence[KernelWheel], settings: Settings | None = None) -> dict[str, Page]:
+    """Return every file of the site of some wheels, as `assemble` does.
 
     Raises:
         BuilderError: two kernels have one name for an installer, two wheels are of one version and variant, or one is
             for a family of GPUs or cannot be split into such.
     """
-    for each in wheels:
-        families.require_whole(each)
+    found = settings or Settings()
+    common = replace(found, environments=environments(frozenset(each.variant for each in wheels)))
+    kernels: dict[str, list[KernelWheel]] = {}
+    for each in sorted(wheels, key=lambda each: each.wheel.path.name):
+        kernels.setdefault(each.wheel.name, []).append(each)
+    return assemble([Part.of(own, common) for own in kernels.values()], common)
+
+
+def assemble(parts: Iterable[Part], settings: Settings) -> dict[str, Page]:
+    """Return every file of the site of some kernels, by its path: wheels first, the manifest last.
+
+    Raises:
+        BuilderError: two kernels have one name for an installer, or two wheels are of one version and variant.
+    """
+    ordered = sorted(parts, key=lambda each: each.name)
+    wheels = [each for part in ordered for each in part.wheels]
     _check_names(wheels)
     _check_variants(wheels)
-    uploaded = uploaded or {}
-    ordered = sorted(wheels, key=lambda each: (each.wheel.name, each.wheel.path.name))
-    listings = {each.wheel.path: Listing.of(each, uploaded.get(each.wheel.path.name)) for each in ordered}
-    fit = fitting(ordered)
-    indexes: Indexes = defaultdict(list, simple=list(listings.values()))
-    for environment, own in fit.items():
-        indexes[simple.root_for(environment)] = [listings[each.wheel.path] for each in own]
-    if with_variants:
-        indexes[_VARIANTS] = [derived.as_variant(each, listings[each.wheel.path]) for each in ordered]
-    split = _add_families(fit, listings, indexes) if with_families else {}
-    tables = [
-        Table.of(own, split=split, uploaded=uploaded)
-        for _name, own in groupby(ordered, key=lambda each: each.wheel.name)
-    ]
-    fixed = dict(_fixed(ordered, indexes))
-    changing: dict[str, bytes] = {}
-    for root, listed in indexes.items():
-        changing |= simple.index(root, listed)
-    if with_variants:
-        changing |= {f"{_VARIANTS}/{path}": content for path, content in derived.variant_indexes(ordered).items()}
-    changing |= _records(ordered)
-    changing |= {f"kernels/{each.name}/index.html": people.kernel(each, base_url=base_url) for each in tables}
-    cards = [Card.of(each) for each in tables]
-    places = chain.from_iterable(each.places for each in tables)
-    changing |= people.front(cards, environment_names(fit), places=places, base_url=base_url)
-    changing[MANIFEST] = _manifest(ordered, uploaded, {**fixed, **changing})
-    return {path: Page(content=content, fixed=True) for path, content in fixed.items()} | {
-        path: Page(content=content, fixed=False) for path, content in changing.items()
-    }
-
-
-def _add_families(
-    fit: Mapping[Environment, Sequence[KernelWheel]], listings: Mapping[Path, Listing], indexes: Indexes
-) -> Split:
-    """Add the indexes for each family of GPUs, and return the wheels that were made for them."""
-    found: dict[Path, Mapping[Family, Listing]] = {}
-    split: dict[Path, dict[Family, tuple[str, int]]] = {}
-    problems: dict[str, str] = {}
-    for environment, wheels in fit.items():
-        for wheel in wheels if backend_of(environment[1]) is Backend.CUDA else ():
-            path = wheel.wheel.path
-            if path not in found:
-                try:
-                    found[path] = derived.by_family(wheel, listings[path])
-                except WheelError as error:
-                    problems.setdefault(wheel.wheel.name, str(error))
-                    found[path] = {}
-            for family, listing in found[path].items():
-                root = simple.root_for(environment, str(family))
-                indexes[root].append(listing)
-                if listing is not listings[path]:
-                    split.setdefault(path, {})[family] = (root, listing.size)
-    if problems:
-        raise WheelError("\nerror: ".join(problems[name] for name in sorted(problems)))
-    return split
-
-
-def _fixed(wheels: Iterable[KernelWheel], indexes: Indexes) -> Iterator[tuple[str, bytes | Path]]:
-    """Yield the files that never change: those that indexes list, their METADATA, and bills of materials."""
-    for listing in chain.from_iterable(indexes.values()):
-        yield listing.path, listing.content
-        yield f"{listing.path}{simple.METADATA_SUFFIX}", listing.core
-    for each in wheels:
-        bill = grid.bill_member(each)
-        if bill is not None:
-            yield f"{FILES}/{each.wheel.path.name}{grid.SBOM_SUFFIX}", each.wheel.members[bill].read()
-
-
-def _records(wheels: Iterable[KernelWheel]) -> dict[str, bytes]:
-    """Return the records of wheels, which may change: a later load test may come further."""
-    known = (each for each in wheels if record.read(each.wheel.path, sha256=each.sha256) is not None)
-    paths = (record.path_of(each.wheel.path) for each in known)
-    return {f"{FILES}/{path.name}": path.read_bytes() for path in paths}
+    roots: dict[str, list[str]] = {}
+    pages: dict[str, bytes] = {}
+    for part in ordered:
+        pages |= part.pages
+        for root in part.roots:
+            roots.setdefault(root, []).append(part.name)
+    common: dict[str, bytes] = {}
+    for root, names in roots.items():
+        common |= simple.first(root, names)
+    common |= people.front(
+        [each.card for each in ordered],
+        environment_names(chain.from_iterable(each.environments for each in ordered)),
+        places=chain.from_iterable(each.places for each in ordered),
+        base_url=settings.base_url,
+    )
+    made = {path: sha256(content) for path, content in common.items()}
+    for part in ordered:
+        made |= part.made
+    common[MANIFEST] = _manifest(wheels, settings.uploaded, made)
+    fixed = {path: Page(content=content, fixed=True) for part in ordered for path, content in part.fixed.items()}
+    return fixed | {path: Page(content=content, fixed=False) for path, content in (pages | common).items()}
 
 
 def _check_names(wheels: Iterable[KernelWheel]) -> None:
@@ -170,10 +156,9 @@ def _check_variants(wheels: Iterable[KernelWheel]) -> None:
         )
 
 
-def _manifest(wheels: Iterable[KernelWheel], uploaded: Uploads, files: Mapping[str, bytes | Path]) -> bytes:
+def _manifest(wheels: Iterable[KernelWheel], uploaded: Uploads, made: Mapping[str, str]) -> bytes:
     """Name every file of the site: the wheels, and what is made of them. Nothing else is published."""
     digests = {each.wheel.path.name: each.sha256 for each in wheels}
-    made = {path: sha256(content) for path, content in files.items() if isinstance(content, bytes)}
     times = {name: uploaded[name] for name in digests if name in uploaded}
     table: dict[str, object] = {
         "builder-index": _FORMAT,

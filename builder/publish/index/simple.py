@@ -1,7 +1,7 @@
 """The simple repository API, in HTML and in JSON, for installers."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import lru_cache
@@ -71,27 +71,29 @@ def root_for(environment: Environment, gpus: str | None = None) -> str:
     return f"for/{environment_name(environment)}{'' if gpus is None else f'-{gpus}'}/simple"
 
 
-def index(root: str, listings: Iterable[Listing]) -> dict[str, bytes]:
-    """Return the pages of the index at `root` that lists some wheels: those of its projects, and the first one."""
+def project(root: str, listings: Iterable[Listing]) -> dict[str, bytes]:
+    """Return the pages of a project in the index at `root` that lists some wheels of it."""
     up = "../" * (root.count("/") + 2)
-    projects: dict[str, list[Listing]] = {}
-    for each in sorted(listings, key=lambda each: (each.project, each.version, each.filename)):
-        projects.setdefault(each.project, []).append(each)
-    pages: dict[str, bytes] = {}
-    for name, listed in projects.items():
-        files = [{**(entry := _entry(each)), "url": f"{up}{entry['url']}"} for each in listed]
-        table = {
-            "meta": _META,
-            "name": name,
-            "project-status": {"status": "active"},
-            "versions": list(dict.fromkeys(str(each.version) for each in listed)),
-            "files": files,
-        }
-        page = templates.page("simple-project.html.j2", api_version=API_VERSION, name=name, files=files)
-        pages |= {f"{root}/{name}/index.html": page, f"{root}/{name}/index.json": _json(table)}
-    pages[f"{root}/index.html"] = templates.page("simple-root.html.j2", api_version=API_VERSION, projects=projects)
-    pages[f"{root}/index.json"] = _json({"meta": _META, "projects": [{"name": name} for name in projects]})
-    return pages
+    listed = sorted(listings, key=lambda each: (each.version, each.filename))
+    name = listed[0].project
+    files = [{**(entry := _entry(each)), "url": f"{up}{entry['url']}"} for each in listed]
+    table = {
+        "meta": _META,
+        "name": name,
+        "project-status": {"status": "active"},
+        "versions": list(dict.fromkeys(str(each.version) for each in listed)),
+        "files": files,
+    }
+    page = templates.page("simple-project.html.j2", api_version=API_VERSION, name=name, files=files)
+    return {f"{root}/{name}/index.html": page, f"{root}/{name}/index.json": _json(table)}
+
+
+def first(root: str, projects: Sequence[str]) -> dict[str, bytes]:
+    """Return the first page of the index at `root` that has some projects."""
+    return {
+        f"{root}/index.html": templates.page("simple-root.html.j2", api_version=API_VERSION, projects=projects),
+        f"{root}/index.json": _json({"meta": _META, "projects": [{"name": name} for name in projects]}),
+    }
 
 
 @lru_cache(maxsize=1 << 12)
