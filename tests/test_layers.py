@@ -31,7 +31,6 @@ FLOW = (
     "untrusted",
     "run",
     "templates",
-    "variant_provider",
     # From a config to a published wheel.
     "config",
     "kernel",

@@ -132,15 +132,25 @@ def of_libraries(wheel: Wheel, backend: Backend) -> tuple[GpuCode, ...]:
     Raises:
         BuilderError: a library cannot be read.
     """
-    if not backend.facts.device_code:
-        return ()
+    groups = groups_of(wheel, backend)
+    return _each(backend, groups) if groups else ()
+
+
+def groups_of(wheel: Wheel, backend: Backend) -> frozenset[Group]:
+    """Return the device code in the libraries of a wheel, of which those of a backend run one image of each group.
+
+    Raises:
+        BuilderError: a library cannot be read.
+    """
     groups: set[Group] = set()
+    if not backend.facts.device_code:
+        return frozenset()
     for name, member in wheel.members.items():
         if member.size and named_as_library(name):
             with unpacked(member) as data:
                 without = Extension.read(name, data).relocatable_device_code
                 groups |= device_code.groups(name, data, without=without)
-    return _each(backend, frozenset(groups)) if groups else ()
+    return frozenset(groups)
 
 
 @lru_cache(maxsize=_KEPT)

@@ -14,7 +14,9 @@ from builder.cli.selecting import is_pattern, picked
 from builder.errors import BuilderError, NothingToDoError
 from builder.hashes import sha256_of
 from builder.publish import index
+from builder.publish.index import explain as say
 from builder.publish.index import simple
+from builder.publish.index.explain import Machine
 from builder.publish.index.table import environment_names, fitting
 from builder.wheel import kernel_wheel
 from builder.wheel.kernel_wheel import KernelWheel
@@ -27,15 +29,17 @@ _PORT = 8000
 @click.argument("directories", metavar="DIR...", nargs=-1, required=True, type=PATH)
 @click.option("--output", default="site", show_default=True, type=PATH, help="The site.")
 @click.option("--base-url", metavar="URL", help="Where the site will be served; shown in the commands of its pages.")
-@click.option("--variants", is_flag=True, help="Also as wheel variants (drafts of PEP 817 and 825), in variants/.")
+@click.option("--variants", is_flag=True, help="Also as wheel variants (PEP 825), in variants/: uv chooses by the GPU.")
 @click.option("--families", is_flag=True, help="Also for each family of GPUs, in for/torch213-cu130-sm90/ and so on.")
 @click.option("--upload-time", metavar="TIME", help="When the new wheels come: 'now', a day or a time; it is kept.")
+@click.option("--explain", metavar="MACHINE", help="Say what is in variants/ of DIR, a site, for 'H100:12.8' or 'cpu'.")
 @allow_quick_option
 def command(
     directories: tuple[Path, ...],
     output: Path,
     base_url: str | None,
     upload_time: str | None,
+    explain: str | None,
     *,
     variants: bool,
     families: bool,
@@ -46,6 +50,11 @@ def command(
     The result is a directory of static files, for any web server: the simple API for pip and uv, and a page
     per kernel for people.
     """
+    if explain is not None:
+        machine = Machine.parse(explain)
+        for line in (line for site in directories for line in say.explain(site, machine)):
+            terminal.out(line)
+        return
     given = {path.name: path for path in _once(path for folder in _folders(directories) for path in _wheels(folder))}
     came = None if upload_time is None else _time(upload_time)
     with index.held(output):

@@ -33,6 +33,11 @@ class Family:
 
     major: int
 
+    @classmethod
+    def of(cls, gpu: Gpu) -> "Family":
+        """Return the family of a GPU of NVIDIA."""
+        return cls(_major(gpu.arch))
+
     def __str__(self) -> str:
         return f"sm{self.major}0"
 
@@ -114,34 +119,51 @@ def split(wheel: KernelWheel) -> Iterator[tuple[Family, FinishedWheel]]:
         yield family, _wheel(wheel, family)
 
 
-def _wheel(wheel: KernelWheel, family: Family) -> FinishedWheel:
+def members(wheel: KernelWheel, family: Family | None) -> dict[str, Bytes]:
+    """Return the files of a wheel but RECORD, with the device code of a family alone; None is all of it.
+
+    Raises:
+        BuilderError: its device code cannot be read.
+    """
+    record = f"{wheel.wheel.dist_info}/RECORD"
+    if family is None:
+        return {
+            name: Bytes(member.read(), mode=member.mode)
+            for name, member in wheel.wheel.members.items()
+            if name != record
+        }
     libraries: dict[str, bytes] = {}
     images: frozenset[Image] = frozenset()
     for name, data in library_members.libraries(wheel.wheel):
         without = Extension.read(name, data).relocatable_device_code
         libraries[name] = fatbin.trimmed(name, data, keep=family.wanted, without=without)
         images |= device_code.read(name, libraries[name], without=without)
-    members = {
+    found = {
         name: Bytes(libraries[name] if name in libraries else member.read(), mode=member.mode)
         for name, member in wheel.wheel.members.items()
-        if name != f"{wheel.wheel.dist_info}/RECORD"
+        if name != record
     }
     prefix = f"{wheel.module}/"
-    package = {name.removeprefix(prefix): each for name, each in members.items() if name.startswith(prefix)}
+    package = {name.removeprefix(prefix): each for name, each in found.items() if name.startswith(prefix)}
     metadata = _metadata(wheel.metadata, family, images, package)
-    members[f"{prefix}{METADATA_FILE}"] = Bytes(metadata.text.encode())
-    for name, member in members.items():
+    found[f"{prefix}{METADATA_FILE}"] = Bytes(metadata.text.encode())
+    for name, member in found.items():
         if name.startswith(f"{wheel.wheel.dist_info}/sboms/"):
             try:
-                members[name] = Bytes(with_files(member.content, package))
+                found[name] = Bytes(with_files(member.content, package))
             except UntrustedError as error:
                 raise WheelError(f"'{wheel.wheel.path}': '{name}' cannot be used: {error}") from error
+    return found
+
+
+def _wheel(wheel: KernelWheel, family: Family) -> FinishedWheel:
+    found = members(wheel, family)
     info = f"{wheel.wheel.dist_info}/WHEEL"
-    members[info] = Bytes(members[info].content.rstrip(b"\n") + f"\nBuild: {family.build_tag}\n".encode())
+    found[info] = Bytes(found[info].content.rstrip(b"\n") + f"\nBuild: {family.build_tag}\n".encode())
     distribution, version, *tags = wheel.wheel.path.name.split("-")
     return FinishedWheel(
         name="-".join((distribution, version, family.build_tag, *tags)),
-        content=pack(members, dist_info=wheel.wheel.dist_info),
+        content=pack(found, dist_info=wheel.wheel.dist_info),
     )
 
 

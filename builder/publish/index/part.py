@@ -12,14 +12,12 @@ from builder.make import wheel_record as record
 from builder.matrix.variant import backend_of
 from builder.publish import families
 from builder.publish.families import Family
-from builder.publish.index import derived, grid, people, simple
-from builder.publish.index.derived import VARIANTS
+from builder.publish.index import derived, grid, people, simple, variants
 from builder.publish.index.people import Card
 from builder.publish.index.simple import FILES, Listing
 from builder.publish.index.table import Environment, Place, Split, Table, Uploads, fitting
 from builder.wheel.kernel_wheel import KernelWheel
 
-_VARIANTS = f"{VARIANTS}/simple"
 Indexes = defaultdict[str, list[Listing]]
 """The wheels that each index lists, by its folder in the site."""
 
@@ -77,16 +75,14 @@ class Part:
         indexes: Indexes = defaultdict(list, simple=list(listings.values()))
         for environment, own in fit.items():
             indexes[simple.root_for(environment)] = [listings[each.wheel.path] for each in own]
-        if settings.with_variants:
-            indexes[_VARIANTS] = [derived.as_variant(each, listings[each.wheel.path]) for each in wheels]
+        chosen = variants.indexes(wheels, fit, listings) if settings.with_variants else {}
+        indexes |= {root: list(each.listings) for root, each in chosen.items()}
         split = _add_families(fit, listings, indexes) if settings.with_families else {}
         table = Table.of(wheels, split=split, uploaded=uploaded)
         fixed = dict(_fixed(wheels, indexes))
         pages: dict[str, bytes] = {}
         for root, listed in indexes.items():
-            pages |= simple.project(root, listed)
-        if settings.with_variants:
-            pages |= {f"{_VARIANTS}/{path}": content for path, content in derived.variant_indexes(wheels).items()}
+            pages |= simple.project(root, listed, tables=chosen[root].tables if root in chosen else {})
         pages |= _records(wheels)
         pages[f"kernels/{table.name}/index.html"] = people.kernel(table, base_url=settings.base_url)
         made = {path: sha256(content) for path, content in {**fixed, **pages}.items() if isinstance(content, bytes)}

@@ -71,12 +71,20 @@ def root_for(environment: Environment, gpus: str | None = None) -> str:
     return f"for/{environment_name(environment)}{'' if gpus is None else f'-{gpus}'}/simple"
 
 
-def project(root: str, listings: Iterable[Listing]) -> dict[str, bytes]:
-    """Return the pages of a project in the index at `root` that lists some wheels of it."""
+def project(root: str, listings: Iterable[Listing], *, tables: Mapping[str, bytes] | None = None) -> dict[str, bytes]:
+    """Return the pages of a project in the index at `root` that lists some wheels of it.
+
+    `tables` are further files that are listed, and lie beside these pages.
+    """
+    more = tables or {}
     up = "../" * (root.count("/") + 2)
     listed = sorted(listings, key=lambda each: (each.version, each.filename))
     name = listed[0].project
     files = [{**(entry := _entry(each)), "url": f"{up}{entry['url']}"} for each in listed]
+    files += [
+        {"filename": name, "url": quote(name), "hashes": {"sha256": sha256(content)}, "size": len(content)}
+        for name, content in more.items()
+    ]
     table = {
         "meta": _META,
         "name": name,
@@ -85,7 +93,8 @@ def project(root: str, listings: Iterable[Listing]) -> dict[str, bytes]:
         "files": files,
     }
     page = templates.page("simple-project.html.j2", api_version=API_VERSION, name=name, files=files)
-    return {f"{root}/{name}/index.html": page, f"{root}/{name}/index.json": _json(table)}
+    pages = {f"{root}/{name}/index.html": page, f"{root}/{name}/index.json": _json(table)}
+    return {f"{root}/{name}/{table}": content for table, content in more.items()} | pages
 
 
 def first(root: str, projects: Sequence[str]) -> dict[str, bytes]:

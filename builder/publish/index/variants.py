@@ -1,0 +1,264 @@
+"""Indexes of wheel variants (PEP 825): one address for every machine, at which an installer chooses by the GPU.
+
+`variants/torch213/simple` has what runs with one PyTorch, `variants/simple` what needs no certain one. The properties
+are those of the providers of NVIDIA and AMD, so that nothing of this tool is needed where a kernel is installed. Each
+wheel is there without a label in its version; the one for every machine is there as an old installer takes it, too.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+
+from packaging.version import Version
+
+from builder import json_text
+from builder.audit import gpus
+from builder.config import Backend, Framework
+from builder.config.gpus import Gpu, known, plain
+from builder.errors import BuilderError
+from builder.hashes import sha256
+from builder.matrix import architectures
+from builder.metadata import SIGNATURE_FILE
+from builder.publish import families
+from builder.publish.families import Family
+from builder.publish.index import words
+from builder.publish.index.simple import FILES, Listing
+from builder.publish.index.table import Environment
+from builder.wheel.archive import Bytes, WheelError, pack
+from builder.wheel.kernel_wheel import KernelWheel
+
+VARIANTS = "variants"
+"""The folder of these indexes, and that of their files among the wheels."""
+SCHEMA = "https://variants-schema.wheelnext.dev/peps/850/v0.2.0.json"
+NULL = "null"
+"""The label of the variant for every machine."""
+_NVIDIA, _AMD = "nvidia", "amd"
+_PROVIDERS = {
+    _NVIDIA: {
+        "plugin-api": "nvidia_variant_provider.plugin:NvidiaVariantPlugin",
+        "requires": ["nvidia-variant-provider"],
+    },
+    _AMD: {"plugin-api": "amd_variant_provider.plugin:AMDVariantPlugin", "requires": ["amd-variant-provider"]},
+}
+_OLDEST_DRIVER = "11"
+"""The oldest driver that the provider of NVIDIA knows."""
+_TOOLKIT = re.compile(r"cu([0-9]{2})([0-9]+)")
+_DIGITS = 12
+"""The digits of the digest by which files are told apart that have one name in several indexes."""
+Properties = Mapping[str, Mapping[str, Sequence[str]]]
+"""What a machine must have: namespace -> feature -> values, of which one is enough."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """A wheel that an installer may choose."""
+
+    label: str
+    properties: Properties
+    wheel: KernelWheel
+    family: Family | None = None
+    """The GPUs whose device code it has; None for all of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantIndex:
+    """An index of the variants of one kernel."""
+
+    listings: tuple[Listing, ...]
+    tables: Mapping[str, bytes]
+    """`<name>-<version>-variants.json` for each version, by their names."""
+
+
+def indexes(
+    wheels: Sequence[KernelWheel], fit: Mapping[Environment, Sequence[KernelWheel]], whole: Mapping[Path, Listing]
+) -> dict[str, VariantIndex]:
+    """Return the indexes of the variants of a kernel, by their folders, given how its wheels are listed.
+
+    Raises:
+        WheelError: the device code of a wheel cannot be read.
+    """
+    listed: dict[str, dict[str, KernelWheel]] = defaultdict(dict)
+    oldest: dict[tuple[str, str, str | None], KernelWheel] = {}
+    for each in sorted(wheels, key=lambda each: each.wheel.version, reverse=True):
+        if each.variant.stable:
+            oldest[each.wheel.version.public, each.variant.compute, each.variant.system] = each
+        elif each.variant.framework is not Framework.TORCH:
+            listed[f"{VARIANTS}/simple"][each.wheel.path.name] = each
+    listed[f"{VARIANTS}/simple"] |= {each.wheel.path.name: each for each in oldest.values()}
+    for (torch, _), own in fit.items():
+        listed[f"{VARIANTS}/{words.value(torch)}/simple"] |= {each.wheel.path.name: each for each in own}
+    files: dict[str, Listing] = {}
+    return {root: _index(tuple(own.values()), whole, files) for root, own in listed.items() if own}
+
+
+def _index(wheels: Sequence[KernelWheel], whole: Mapping[Path, Listing], files: dict[str, Listing]) -> VariantIndex:
+    found: list[Listing] = []
+    tables: dict[str, bytes] = {}
+    versions: dict[Version, list[KernelWheel]] = defaultdict(list)
+    for each in wheels:
+        versions[Version(each.wheel.version.public)].append(each)
+    for version, own in versions.items():
+        choices = list(_choices(own))
+        properties = {choice.label: choice.properties for choice in choices}
+        distribution = own[0].wheel.path.name.partition("-")[0]
+        tables[f"{distribution}-{version}-variants.json"] = _json(properties)
+        for choice in choices:
+            found.append(_listing(choice, properties, whole[choice.wheel.wheel.path], files))
+            if choice.label == NULL:
+                found.append(_listing(choice, None, whole[choice.wheel.wheel.path], files))
+    return VariantIndex(listings=tuple(found), tables=tables)
+
+
+def _choices(wheels: Iterable[KernelWheel]) -> Iterator[Choice]:
+    """Yield the choices among wheels of one version; two with one label have the same properties."""
+    taken: dict[str, Properties] = {}
+
+    def place(each: KernelWheel) -> tuple[str, str]:
+        return each.variant.system or "", each.variant.python or ""
+
+    for _place, own in groupby(sorted(wheels, key=place), key=place):
+        slots: dict[str, list[KernelWheel]] = defaultdict(list)
+        for each in own:
+            slots[each.variant.compute].append(each)
+        best = [max(slot, key=lambda each: each.wheel.version) for slot in slots.values()]
+        for choice in _of_machine(best):
+            label, number = choice.label, 2
+            while taken.setdefault(label, choice.properties) != choice.properties:
+                label, number = f"{choice.label}.{number}", number + 1
+            yield Choice(label=label, properties=choice.properties, wheel=choice.wheel, family=choice.family)
+
+
+def _of_machine(wheels: Sequence[KernelWheel]) -> Iterator[Choice]:
+    """Yield the choices for one system and one Python."""
+    cuda = sorted((each for each in wheels if each.variant.backend is Backend.CUDA), key=_toolkit, reverse=True)
+    general = min(wheels, key=lambda each: (each.variant.backend not in (Backend.CPU, Backend.METAL), _toolkit(each)))
+    yield Choice(label=NULL, properties={}, wheel=general)
+    code = {each.wheel.path: _code(each) for each in wheels}
+    for place in range(len(cuda)):
+        yield from _of_driver(cuda[place:], general, code)
+    for each in wheels:
+        running = sorted(gpu.arch for gpu in code[each.wheel.path])
+        if each.variant.backend is Backend.ROCM and running:
+            yield Choice(label=each.variant.compute, properties={_AMD: {"gfx_arch": running}}, wheel=each)
+
+
+def _of_driver(
+    cuda: Sequence[KernelWheel], general: KernelWheel, code: Mapping[Path, Mapping[Gpu, Family | None]]
+) -> Iterator[Choice]:
+    """Yield the choices for a driver that is as new as the toolkit of the first wheel.
+
+    The provider says of a GPU that it runs the code of each older one of its family, which not every code is for. It
+    prefers that of its own, so each capability is named with the wheel that it runs, and with the general one where
+    it runs none and an older GPU does.
+    """
+    newest = cuda[0]
+    major, minor = _toolkit(newest)
+    bound = {"cuda_version_lower_bound": [f"{major}.{minor}" if major else _OLDEST_DRIVER]}
+    if not code[newest.wheel.path]:
+        yield Choice(label=newest.variant.compute, properties={_NVIDIA: bound}, wheel=newest)
+        return
+    by_path = {each.wheel.path: each for each in (*cuda, general)}
+    found: dict[tuple[Path, Family | None, str], list[str]] = defaultdict(list)
+    older: set[Family] = set()
+    for gpu in capabilities():
+        path = next((each.wheel.path for each in cuda if gpu in code[each.wheel.path]), None)
+        value = f"{gpu.arch.replace('.', '')}_real"
+        if path is not None:
+            older.add(Family.of(gpu))
+            family = code[path][gpu]
+            found[path, family, str(family or "all")].append(value)
+        elif Family.of(gpu) in older and general.variant.backend is not Backend.CUDA:
+            found[general.wheel.path, None, general.variant.compute].append(value)
+    for (path, family, end), values in found.items():
+        yield Choice(
+            label=f"{newest.variant.compute}.{end}",
+            properties={_NVIDIA: {**bound, "sm_arch": sorted(values)}},
+            wheel=by_path[path],
+            family=family,
+        )
+
+
+def _toolkit(wheel: KernelWheel) -> tuple[int, int]:
+    """Return the CUDA toolkit of a wheel; zeros where it has none."""
+    found = _TOOLKIT.fullmatch(wheel.variant.compute)
+    return (0, 0) if found is None else (int(found[1]), int(found[2]))
+
+
+@cache
+def capabilities() -> tuple[Gpu, ...]:
+    """Return every GPU that a CUDA toolkit compiles for, by its capability; the known ones with their other names."""
+    there = {gpu.arch: gpu for gpu in known() if gpu.backend is Backend.CUDA}
+    targets = {plain(target) for generation in architectures.generations() for target in generation.targets}
+    return tuple(
+        there.get(arch, Gpu(backend=Backend.CUDA, arch=arch, names=(arch,)))
+        for arch in sorted(targets | there.keys(), key=architectures.natural)
+    )
+
+
+def _code(wheel: KernelWheel) -> dict[Gpu, Family | None]:
+    """Return the GPUs that run all of a wheel, each with the family whose part is enough; None needs the whole wheel.
+
+    Without device code of its own it has none. A part is enough for the GPUs that are known, and not always for others.
+    """
+    backend = wheel.variant.backend
+    try:
+        groups = gpus.groups_of(wheel.wheel, backend)
+    except BuilderError as error:
+        raise WheelError(f"'{wheel.wheel.path}' cannot be a variant: {error.message}", help=error.help) from error
+    among = capabilities() if backend is Backend.CUDA else tuple(gpu for gpu in known() if gpu.backend is backend)
+    running = [gpu for gpu in among if groups and gpus.choose(gpu, groups).runs]
+    if backend is not Backend.CUDA:
+        return dict.fromkeys(running)
+    parts = {family: [family.wanted(group) for group in groups] for family in map(Family.of, running)}
+    return {
+        gpu: family if gpus.choose(gpu, filter(None, parts[family])).runs else None
+        for gpu, family in ((gpu, Family.of(gpu)) for gpu in running)
+    }
+
+
+def _listing(
+    choice: Choice, properties: Mapping[str, Properties] | None, whole: Listing, files: dict[str, Listing]
+) -> Listing:
+    """Return how a choice is listed, where its index has such `properties`; None is for installers without variants."""
+    text = b"" if properties is None else _json({choice.label: choice.properties}, among=properties)
+    wheel, family = choice.wheel, choice.family
+    if family not in _families(wheel):
+        family = None
+    digest = sha256(f"{wheel.sha256} {family} ".encode() + text)[:_DIGITS]
+    distribution, _version, *tags = wheel.wheel.path.name.removesuffix(".whl").split("-")
+    public = wheel.wheel.version.public
+    name = "-".join([distribution, public, *tags, *([choice.label] if text else [])])
+    path = f"{FILES}/{VARIANTS}/{digest}/{name}.whl"
+    if path not in files:
+        info = f"{distribution}-{public}.dist-info"
+        core = wheel.core.replace(f"\nVersion: {wheel.wheel.version}\n".encode(), f"\nVersion: {public}\n".encode(), 1)
+        members = {
+            re.sub(f"^{re.escape(wheel.wheel.dist_info)}/", f"{info}/", name): member
+            for name, member in families.members(wheel, family).items()
+        }
+        members[f"{info}/METADATA"] = Bytes(core)
+        members |= {f"{info}/variant.json": Bytes(text)} if text else {}
+        files[path] = whole.made(path, pack(members, dist_info=info), core=core, version=Version(public))
+    return files[path]
+
+
+def _families(wheel: KernelWheel) -> tuple[Family, ...]:
+    """Return the families that a wheel is split into; none for one that is whole: signed, or of one family."""
+    found = () if SIGNATURE_FILE in wheel.package else families.of(wheel)
+    return found if len(found) > 1 else ()
+
+
+def _json(labels: Mapping[str, Properties], *, among: Mapping[str, Properties] | None = None) -> bytes:
+    """Return a table of variants; `among` are all of its index, which say whose properties there are."""
+    used = {namespace for each in (among or labels).values() for namespace in each}
+    table = {
+        "$schema": SCHEMA,
+        "default-priorities": {"namespace": [name for name in _PROVIDERS if name in used] or [_NVIDIA]},
+        "providers": {name: each for name, each in _PROVIDERS.items() if name in (used or {_NVIDIA})},
+        "variants": labels,
+    }
+    return json_text.document(table, indent=1, ordered=True).encode()
