@@ -12,7 +12,7 @@ from builder.matrix import rows
 from builder.metadata import KernelMetadata
 from builder.publish.index import grid, words
 from builder.publish.index.grid import View
-from builder.publish.index.table import Pick, Place, Table, in_matrix
+from builder.publish.index.table import Pick, Place, Table, in_matrix, torch_index
 from builder.wheel.kernel_wheel import KernelWheel
 
 INSTALLERS = {"pip": "pip", "uv": "uv", "pyproject": "pyproject.toml", "kernels": "kernels"}
@@ -70,9 +70,25 @@ def _answer(pick: Pick, *, among: Sequence[Version]) -> View:
         "version": best.wheel.version.public,
         "built_for": f"torch {words.torches(pick.torches, among=among)}, {where}",
         "wheels": [(each.wheel.path.name, wording.size(each.size)) for each in pick.wheels],
-        "requires": [shlex.quote(wording.escaped(each)) for each in words.requires(best)],
+        "frameworks": list(_frameworks(pick)),
+        "requires": [shlex.quote(wording.escaped(each)) for each in _others(best)],
         "hub": _hub(best),
     }
+
+
+def _frameworks(pick: Pick) -> Iterator[View]:
+    """Yield the PyTorch of each choice, and the index that has it, where that is not the default one."""
+    if pick.wheels[0].variant.framework in (Framework.TORCH, Framework.TORCH_NOARCH):
+        for torch in pick.torches:
+            index = torch_index(torch, pick.place)
+            yield {"torch": words.value(torch), "requirement": f"torch=={torch}.*", "index": index}
+
+
+def _others(kernel_wheel: KernelWheel) -> tuple[str, ...]:
+    """Return what must be installed besides PyTorch."""
+    if kernel_wheel.variant.framework is Framework.TVM_FFI:
+        return tuple(map(str, kernel_wheel.fields.get_all("Requires-Dist", [])))
+    return words.requires(kernel_wheel)
 
 
 def _lacks(table: Table) -> Iterator[View]:

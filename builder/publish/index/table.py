@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
+from builder import pins
 from builder.audit import gpus
 from builder.audit.gpus import GpuCode
-from builder.config import Framework, Version
+from builder.config import Backend, Framework, Version
 from builder.config.gpus import Gpu, known
 from builder.errors import BuilderError
 from builder.matrix import rows
-from builder.matrix.variant import Variant, fits
+from builder.matrix.variant import Variant, backend_of, fits
 from builder.publish.families import Family
 from builder.publish.index import words
 from builder.wheel.kernel_wheel import KernelWheel
@@ -91,6 +92,33 @@ def systems_of(compute: str) -> tuple[str, ...]:
 def in_matrix(torch: Version, place: Place) -> bool:
     """Whether the matrix has a PyTorch for a place."""
     return any((row.torch, row.compute, row.system) == (torch, *place) for row in rows())
+
+
+@cache
+def torch_index(torch: Version, place: Place) -> str | None:
+    """Return the address of the index that has a PyTorch for a place; None is the default one.
+
+    It is that of the pins; one that is not pinned is where others for the same compute platform are, and for CUDA
+    beside those of another toolkit.
+    """
+    compute, system = place
+    torches = [part for part in _pins().parts if part.name == "torch"]
+    own = [part for part in torches if compute in part.compute and system in part.wheels]
+    pinned = [part for part in own if part.version == str(torch)]
+    if pinned:
+        return pinned[0].index
+    known = [part.index for part in own if part.index is not None]
+    if known or not own or backend_of(compute) is not Backend.CUDA:
+        return known[-1] if known else None
+    others = (part.index for part in torches if part.index is not None)
+    return next(
+        (f"{index.rpartition('/')[0]}/{compute}" for index in others if index.rpartition("/")[2][:2] == "cu"), None
+    )
+
+
+@cache
+def _pins() -> pins.Pins:
+    return pins.load()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
