@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from builder.cli import run
+from builder.config import Version
 from builder.matrix.variant import Variant
+from builder.publish.index.table import torch_index
 from tests.integration import browsing
 from tests.integration.browsing import opened
 from tests.integration.test_index import served
@@ -55,11 +57,16 @@ def test_a_person_finds_the_line_and_the_wheel_without_a_script(browser, site, w
     with served(site) as (address, _):
         page = opened(browser, address, width=width, java_script_enabled=False)
         page.get_by_role("link", name="relu", exact=True).click()
-        assert line(page) == "pip install einops\npip install --index-url URL/for/torch213-cu130/simple/ relu"
+        assert line(page).splitlines() == [
+            "pip install 'torch==2.13.*'",
+            "pip install einops",
+            "pip install --index-url URL/for/torch213-cu130/simple/ relu",
+        ]
         choose(page, "compute", "cpu")
         choose(page, "torch", "torch212")
         choose(page, "installer", "uv")
-        assert line(page) == "uv pip install --index URL/for/torch212-cpu/simple/ relu"
+        index = torch_index(Version("2.12"), ("cpu", "x86_64-linux"))
+        assert line(page) == f"uv pip install --index URL/for/torch212-cpu/simple/ --index {index} 'torch==2.12.*' relu"
         choose(page, "system", "aarch64-linux")
         (lack,) = [each for each in page.locator(".lack").all() if each.is_visible()]
         assert lack.locator("strong").inner_text() == (

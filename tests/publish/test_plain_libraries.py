@@ -1,13 +1,15 @@
 """Plain libraries, which have no framework: in an index, and not in the layout of the hub."""
 
+import json
+
 import pytest
 
 from builder.config import Version
 from builder.errors import BuilderError
 from builder.matrix import variant
 from builder.matrix.variant import Variant
-from builder.publish import bundle
-from builder.publish.index import derived, grid
+from builder.publish import bundle, index
+from builder.publish.index import grid
 from builder.publish.index.table import Table, fitting
 from builder.wheel import kernel_wheel
 from tests.wheels import make
@@ -36,7 +38,10 @@ def test_an_index_offers_them_for_every_torch_of_their_toolkit(wheel):
     assert {compute for _, compute in found} == {"cu130"}
     assert len(found) > 1
     assert not variant.fits(CUDA, torch=Version("2.13"), compute="cpu")
-    assert derived.variant_properties(CUDA) == {"torch_kernel": {"abi": ["any"], "compute": ["cu130"]}}
+    site = index.build([wheel], index.Settings(with_variants=True))
+    table = json.loads(site["variants/simple/scale/scale-1.0.0-variants.json"].content)
+    # It has no device code of its own, so the driver alone decides.
+    assert table["variants"] == {"cu130": {"nvidia": {"cuda_version_lower_bound": ["13.0"]}}, "null": {}}
 
 
 def test_the_grid_of_a_kernel_has_a_column_for_them(wheel):

@@ -23,7 +23,7 @@ from builder.publish.index import explain, variants
 from builder.publish.index.explain import Machine
 from builder.wheel import kernel_wheel
 from builder.wheel.archive import Bytes
-from tests.given.device_code import ARCH_SPECIFIC, FAMILY_SPECIFIC, fatbin, image
+from tests.given.device_code import ARCH_SPECIFIC, FAMILY_SPECIFIC, bundle, fatbin, image
 from tests.given.files import tree
 from tests.given.servers import serving_folder
 from tests.wheels import library, make, package
@@ -272,6 +272,24 @@ def test_variantlib_chooses_as_uv_does(indexed):
     labels = [label for label, _ in groupby(each.label for each in found)]
     assert labels[0] == "cu132.sm100"
     assert labels[-1] == variants.NULL
+
+
+@needs_variants
+def test_a_gpu_of_amd_has_a_variant_that_uv_passes_over(dist, indexed, install):
+    """uv has no provider of AMD, and the table with one is no obstacle to what it knows."""
+    code = library(bundle(host_x86__=b"", **{"hipv4-amdgcn-amd-amdhsa__gfx942": b"co"}))
+    rocm = Variant.parse(STABLE.format("rocm72"))
+    make(dist, "demo", rocm, files=package("demo", rocm, more={LIBRARY: code}))
+    wheel(dist, STABLE.format("cpu"))
+    wheel(dist, STABLE.format("cu130"), *CODE["cu130"])
+    site = indexed("--variants")
+    table = json.loads((site / "variants/simple/demo/demo-1.0.0-variants.json").read_text())
+    assert table["variants"]["rocm72"] == {"amd": {"gfx_arch": ["gfx942"]}}
+    assert ": rocm72: demo-1.0.0-" in explained(site, "MI300X", "variants")
+    assert "the wheel for every machine" in explained(site, "gfx90a", "variants")
+    with serving_folder(site) as address:
+        assert built(install(address, "variants")) == STABLE.format("cpu")
+        assert built(install(address, "variants", gpu="9.0", driver="13.0")) == STABLE.format("cu130")
 
 
 @pytest.mark.usefixtures("made")
