@@ -56,5 +56,11 @@ def inspect(directory: Path) -> CheckReport:
     framework = parsed.config.framework
     if framework is not Framework.CTYPES:  # a plain library has no namespace to use
         package = directory / package_directory(parsed.config)
-        found += registration.check(package, str(package), root=directory, tvm_ffi=framework is Framework.TVM_FFI)
+        found += registration.check(
+            package,
+            str(package),
+            root=directory,
+            tvm_ffi=framework is Framework.TVM_FFI,
+            registered=sources.registered_ops(kernel),
+        )
     return CheckReport.of(file, parsed.schema, found)

@@ -1,4 +1,4 @@
-"""Find ops that Python files register outside the namespace that the build generates.
+"""Find ops that Python files register outside the namespace that the build generates, and calls of ops that are none.
 
 Two versions of a kernel live in one process only because each registers its ops in a namespace of its own build.
 """
@@ -13,10 +13,11 @@ from functools import cached_property
 from pathlib import Path
 
 from builder.errors import Problem, Severity, Span
+from builder.kernel import called_ops
+from builder.kernel.namespace import PREFIXES, Module, NameScope, Namespace, NamespaceReader, is_library, qualified
 from builder.kernel.tree import TooManyFilesError, Tree
 from builder.lint.findings import Located, locate
-from builder.lint.namespace import PREFIXES, Module, NameScope, Namespace, NamespaceReader, is_library, qualified
-from builder.wording import quoted
+from builder.wording import nearest, quoted
 
 _NAMED = frozenset({"Library", "_scoped_library", "custom_op", "triton_op", "define", "impl", "impl_abstract"})
 """The functions whose first argument names an op or a namespace; all called `register_…` do so, too."""
@@ -52,10 +53,18 @@ class PythonFile:
         return Module.of(_tree(self.text), self.name, package=self.package)
 
 
-def check(package: Path, file: str, *, root: Path | None = None, tvm_ffi: bool | None = None) -> Iterator[Located]:
-    """Read each Python file under `package`, which the user knows as `file`, and judge what it registers.
+def check(
+    package: Path,
+    file: str,
+    *,
+    root: Path | None = None,
+    tvm_ffi: bool | None = None,
+    registered: frozenset[str] | None = None,
+) -> Iterator[Located]:
+    """Read each Python file under `package`, which the user knows as `file`, and judge what it registers and calls.
 
     Where the package is not in its usual place, `root` is the folder of the kernel and `tvm_ffi` its framework.
+    `registered` are the ops that its other sources may register, where that can be read.
     """
     files: list[PythonFile] = []
     left = _LARGEST_PACKAGE
@@ -71,6 +80,22 @@ def check(package: Path, file: str, *, root: Path | None = None, tvm_ffi: bool |
         else:
             yield read
     yield from judge(files, prefix=PREFIXES[package.parent.name == "tvm-ffi-ext" if tvm_ffi is None else tvm_ffi])
+    if registered is not None:
+        yield from unregistered(files, registered)
+
+
+def unregistered(files: Sequence[PythonFile], registered: frozenset[str]) -> Iterator[Located]:
+    """Yield the calls of ops of the build that neither these files nor other sources can register."""
+    known = registered | called_ops.named(python.text for python in files)
+    for python in files:
+        for called in called_ops.in_module(python.module) if "ops" in python.text else ():
+            if called.name not in known:
+                guess = nearest(called.name, registered)
+                remedy = "register it, or correct the call" if guess is None else f"did you mean '{guess}'?"
+                message, lines = f"nothing registers the op '{called.name}' that is called here", python.lines
+                span = _span(called.call, lines)
+                problem = Problem(code="B148", severity="error", message=message, span=span, help=remedy)
+                yield locate(python.file, problem, lines)
 
 
 def _python_files(package: Path, root: Path) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Find lines of C++ and CUDA sources that need a newer glibc, a library that is not named, or Python."""
+"""Find lines of sources that need a newer glibc, a library that is not named, or Python; and read their ops."""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from builder import resources, toml
 from builder.config import Backend, Framework, libraries
 from builder.errors import BuilderError, Problem, Severity, Span
-from builder.kernel import CONFIG, Kernel
+from builder.kernel import CONFIG, Kernel, called_ops
 from builder.kernel.source_set import source_set
 from builder.lint.findings import Located, locate
 from builder.matrix import is_noarch
@@ -19,6 +19,7 @@ _LANGUAGES = _CUDA_LANGUAGES | {".hip"}
 _TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', re.DOTALL)
 """Comments and strings."""
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([A-Za-z][\w.]*)[>"]', re.MULTILINE)
+_DEFINED = re.compile(r"(?:\.|->)[ \t]*def[ \t]*\(\s*(\S)")
 _KEY = 'python-abi = "cpython"'
 _HEADERS = "include <torch/all.h> or <torch/library.h> if nothing of Python is used"
 _OPS = "register ops with TORCH_LIBRARY_EXPAND in place of the module"
@@ -69,6 +70,29 @@ def _versions() -> tuple[dict[str, str], re.Pattern[str]]:
     table = toml.loads((resources.DATA / "glibc-newer.toml").read_text(encoding="utf-8"))
     versions = {name: version for version, names in table.items() for name in names}
     return versions, re.compile(rf"(?<![\w.>])(?<!\w::)({'|'.join(versions)})\s*\(")
+
+
+def registered_ops(kernel: Kernel) -> frozenset[str] | None:
+    """Return the ops that sources may register for any backend; None where a registration cannot be read.
+
+    It cannot where it is in sources that are not here yet, or where a macro makes the name of an op.
+    """
+    config = kernel.config
+    if config.framework is Framework.TORCH_NOARCH:
+        return frozenset()  # Python alone registers them
+    if config.framework is not Framework.TORCH or config.sources or config.generate:
+        return None
+    try:
+        texts = list(called_ops.sources(kernel))
+    except BuilderError:
+        return None  # a file that is missing is another check's finding
+    literal = False
+    for text in texts:
+        for found in _DEFINED.finditer(text):
+            if found[1] != '"':
+                return None
+            literal = True
+    return called_ops.named(texts) if literal else None
 
 
 def linked_headers(kernel: Kernel) -> Iterator[Located]:

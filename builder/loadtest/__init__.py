@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 
 from builder.binary.extension import Extension
 from builder.config import Framework
+from builder.kernel import called_ops
 from builder.loadtest import failures
 from builder.loadtest.failures import asks_for_a_device, lacks_a_driver
 from builder.loadtest.outcome import SKIPPED, LoadError, LoadState, LoadTest
 from builder.loadtest.packages import LoadTestPackages
 from builder.loadtest.packages import remedy as remedy_for
 from builder.loadtest.process import ImportReport, LoadProcess, Question, Setup, ask, begun, keep_bytecode
-from builder.wording import listed
+from builder.wording import listed, nearest
 
 __all__ = [
     "SKIPPED",
@@ -34,15 +35,21 @@ _KEEP = "'--load-test try' notes it and keeps the wheel"
 
 
 def load(
-    setup: Setup, *, ops: str, extensions: Mapping[str, str] | None = None, early: LoadProcess | None = None
+    setup: Setup,
+    *,
+    ops: str,
+    extensions: Mapping[str, str] | None = None,
+    named: frozenset[str] | None = None,
+    early: LoadProcess | None = None,
 ) -> LoadTest:
-    """Load each library of a package by itself, import the package, and look its ops up.
+    """Load each library of a package by itself, import the package, and look its ops up, also those that it calls.
 
-    `ops` is the op namespace of the wheel, and `extensions` has those of its extensions by their names. A process with
-    the same setup may be there `early`, and have imported the framework already.
+    `ops` is the op namespace of the wheel, and `extensions` has those of its extensions by their names. `named` are the
+    ops that sources may register for some backend, as `called_ops.named` finds them; without it no call is refused.
+    A process with the same setup may be there `early`, and have imported the framework already.
     """
     found = ask(setup, _question(setup, ops, extensions or {}), early=early)
-    return _Import(setup=setup, ops=ops, extensions=extensions or {}, found=found).judged()
+    return _Import(setup=setup, ops=ops, extensions=extensions or {}, found=found, named=named).judged()
 
 
 def check_imports(setup: Setup, *, ops: str, extensions: Mapping[str, str] | None = None) -> LoadTest | None:
@@ -87,6 +94,8 @@ class _Import:
     extensions: Mapping[str, str]
     """The op namespaces of extensions, by their names."""
     found: ImportReport
+    named: frozenset[str] | None = None
+    """The ops that sources may register."""
 
     def judged(self) -> LoadTest:
         """Return the outcome, with the packages that the environment has."""
@@ -174,7 +183,26 @@ class _Import:
                 refused = self._without_ops(table, own)
                 if refused is not None:
                     return refused
-        return LoadTest(outcome=LoadState.LOADED, ops=found.ops)
+        return self._of_calls() or LoadTest(outcome=LoadState.LOADED, ops=found.ops)
+
+    def _of_calls(self) -> LoadTest | None:
+        """Refuse a package that calls an op which the dispatcher does not have, and which no source names."""
+        if self.named is None or self.setup.cell.framework is Framework.TVM_FFI:
+            return None
+        there = {name.partition(".")[0] for name in self.found.ops if "::" in name} | {*self.found.ops}
+        for file, called in called_ops.in_package(self.setup.package):
+            own = self.extensions.get(called.extension) if called.extension else self.ops
+            if own is None or called.name in self.named or {f"{own}::{called.name}", f"{own}.{called.name}"} & there:
+                continue  # an extension that the cell leaves out, an op of another backend, or one that is there
+            known = [name.removeprefix(f"{own}::") for name in there if name.startswith(f"{own}::")]
+            remedy = f"register it, or correct the call; the library has {listed(sorted(known))}"
+            guess = nearest(called.name, known)
+            place = f"{file}:{called.call.lineno}"
+            return self._broken(
+                f"{place} calls the op '{called.name}', which nothing registers",
+                remedy if guess is None else f"did you mean '{guess}'?",
+            )
+        return None
 
     def _without_ops(self, table: str, own: str) -> LoadTest | None:
         """Refuse a library that has no op, or none that can be called; `own` is its namespace."""

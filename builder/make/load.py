@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from builder import loadtest, sandbox
 from builder.config import Backend, Framework, LoadTestRule
 from builder.errors import BuilderError
+from builder.kernel import called_ops
 from builder.kernel.source_set import rendered_package
 from builder.loadtest.packages import imported_modules
 from builder.make import sandbox_contents as contents
@@ -72,7 +73,18 @@ def test(place: Workplace, wheel: Wheel, *, early: Early | None) -> loadtest.Loa
     begun = None if early is None else early.result()
     found = libraries(job, package, place.scratch)
     setup = _setup(place, package, found) if begun is None else begun.setup
-    return loadtest.load(setup, ops=str(metadata.ops), extensions=metadata.extensions, early=begun)
+    return loadtest.load(setup, ops=str(metadata.ops), extensions=metadata.extensions, named=_named(job), early=begun)
+
+
+def _named(job: Job) -> frozenset[str] | None:
+    """Return the ops that sources of any backend may register; None where not all sources are here to be read."""
+    config = job.kernel.config
+    if config.sources or config.generate:
+        return None
+    try:
+        return called_ops.named(called_ops.sources(job.kernel))
+    except BuilderError:
+        return None
 
 
 def _installed(place: Workplace) -> Path:

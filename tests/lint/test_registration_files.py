@@ -4,8 +4,8 @@ from unittest.mock import Mock
 
 import pytest
 
+from builder.kernel.namespace import Module
 from builder.lint import registration
-from builder.lint.namespace import Module
 
 
 @pytest.fixture

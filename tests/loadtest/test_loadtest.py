@@ -330,3 +330,33 @@ def test_an_outcome_as_json_is_the_same_on_every_machine(judge):
     text = json.dumps(judge("import no_such_module\n").to_json())
     assert str(Path.cwd()) not in text
     assert "/" not in text.replace("'--load-test", "")
+
+
+OPS = """
+import torch
+library = torch.library.Library("_package_1", "DEF")
+library.define("scale(Tensor x) -> Tensor")
+library.impl("scale", lambda x: x, "CompositeExplicitAutograd")
+ops = torch.ops._package_1
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("call", "named", "refused"),
+    [
+        pytest.param("ops.scal(x)", {"scale"}, True, id="nothing registers it"),
+        pytest.param("ops.scal.default(x)", {"scale"}, True, id="an overload"),
+        pytest.param("ops.scale(x)", set(), False, id="the dispatcher has it"),
+        pytest.param("ops.scal(x)", {"scal"}, False, id="a source of another backend names it"),
+        pytest.param("ops.scal(x)", None, False, id="the sources are not known"),
+    ],
+)
+def test_a_call_of_an_op_that_the_dispatcher_does_not_have_is_refused_with_its_line(tmp_path, call, named, refused):
+    given = setup(tmp_path, f"from ._ops import ops\ndef f(x):\n    return {call}\n", backend="cpu")
+    (given.package / "_ops.py").write_text(OPS)
+    found = loadtest.load(given, ops="_package_1", named=None if named is None else frozenset(named))
+    assert found.outcome is (LoadState.BROKEN if refused else LoadState.LOADED), found
+    if refused:
+        assert found.reason == "package/__init__.py:3 calls the op 'scal', which nothing registers"
+        assert found.help == "did you mean 'scale'?"
