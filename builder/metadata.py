@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from builder import __version__, codec, json_text, untrusted
 from builder.config import Backend, Config
 from builder.config.source_tables import ExtensionName
-from builder.config.v5 import KernelDependency
+from builder.config.v5 import FunctionBudget, KernelDependency
 from builder.hashes import base64_sha256
 
 T = TypeVar("T")
@@ -22,6 +22,7 @@ ID = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}", re.ASCII)
 ID_KEY = "id"
 ARCHS_KEY = "backend.archs"
 QUICK_KEY = "build.archs"
+_MOST_BUDGETS = 256
 _COMPLETED = {"archs": "@KERNEL_ARCHITECTURES@", "extensions": "@KERNEL_EXTENSIONS@"}
 """The variables in which CMake writes the architectures that it compiled, and the extensions that it has."""
 _DEPENDS_SINCE = "0.17.0"
@@ -148,6 +149,10 @@ class KernelMetadata:
         required: dict[str, Any] = {"gpus": list(gpus)} if gpus else {}
         if config.wheel.max_size is not None:
             required["max-size"] = str(config.wheel.max_size)
+        budgets = [codec.encode(budget) for budget in config.function_budgets(backend)]
+        if budgets:
+            plain = [{key: value for key, value in each.items() if value not in (None, [])} for each in budgets]
+            required["functions"] = plain
         if required:
             table["require"] = required
         if config.ctypes is not None:
@@ -295,6 +300,15 @@ class KernelMetadata:
     def required_gpus(self) -> tuple[str, ...]:
         """The GPUs that must run all of the kernel, whatever is written there."""
         return _all_spelled(_mapping(self.table.get("require")).get("gpus")) or ()
+
+    @property
+    def function_budgets(self) -> tuple[FunctionBudget, ...] | None:
+        """The limits of functions, of which the last that fits counts; None where they are not to be understood."""
+        listed = _mapping(self.table.get("require")).get("functions", [])
+        try:
+            return tuple(codec.decode(FunctionBudget, each) for each in listed[:_MOST_BUDGETS])
+        except (codec.DecodeError, ValueError, TypeError, KeyError):
+            return None
 
     @property
     def digests(self) -> Mapping[str, str]:

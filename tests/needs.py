@@ -29,6 +29,7 @@ TOOLS = {
     "ld.lld": "lld",
     "ld.mold": "mold",
     "ld64.lld": "lld",
+    "llvm-readobj": "clang",
     "nix": "nix",
     "nix-instantiate": "nix",
     "npm": "npm",

@@ -7,6 +7,7 @@ from builder.audit import (
     abi3,
     archs,
     exports,
+    function_budgets,
     gpus,
     layout,
     macos,
@@ -41,6 +42,7 @@ CHECKS: Mapping[str, Check] = {
     exports.RULE: exports.check,
     gpus.RULE: gpus.check,
     size_budget.RULE: size_budget.check,
+    function_budgets.RULE: function_budgets.check,
 }
 """Rule → the check that finds what breaks it."""
 

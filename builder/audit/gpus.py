@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from builder import codec
+from builder.audit import occupancy
 from builder.audit.library_members import named_as_library, unpacked
 from builder.audit.report import Finding
 from builder.audit.subject import Subject
@@ -197,22 +198,8 @@ def choose(gpu: Gpu, groups: Iterable[Group]) -> GpuCode:
 
 def chosen(gpu: Gpu, group: Iterable[Image]) -> Image | None:
     """Return the image that a driver chooses for `gpu` of a fat binary or a bundle; None where there is none for it."""
-    code = [image for image in group if _fits(gpu, image)]
+    code = [image for image in group if occupancy.runs(gpu, image)]
     return max(code, key=lambda image: (image.kind != "ptx", architectures.natural(image.arch)), default=None)
-
-
-def _fits(gpu: Gpu, image: Image) -> bool:
-    if (image.kind == "gcn") is not (gpu.backend is Backend.ROCM):
-        return False  # a wheel may have what is not of its backend
-    match image.kind:
-        case "gcn":
-            return image.arch.partition(":")[0] == gpu.arch
-        case "sass":
-            return architectures.runs(image.arch, gpu.arch)
-        case "ptx":
-            return architectures.runs(f"{image.arch}+PTX", gpu.arch)
-        case _:
-            return False  # code for the linker of a device
 
 
 def is_special(image: Image) -> bool:

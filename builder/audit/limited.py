@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from builder import codec, json_text, terminal
-from builder.audit import BUDGET, CHECKS, gpus, hub_layout, judge, reading
+from builder.audit import BUDGET, CHECKS, gpus, hub_layout, judge, reading, resources
 from builder.audit.gpus import GpuCode
 from builder.audit.report import AuditReport, Finding
+from builder.audit.resources import WheelResources
 from builder.audit.sizes import WheelSizes
 from builder.audit.sizes import of as sizes_of
 from builder.audit.subject import AuditPromise
@@ -44,6 +45,8 @@ class Judged:
     """The code that each GPU of its backend runs; empty for a backend without device code."""
     sizes: WheelSizes | None = None
     """The sizes of its parts, where they were asked for."""
+    resources: WheelResources | None = None
+    """The resources of its functions, where they were asked for."""
 
 
 def run(wheel: Wheel) -> Judged:
@@ -57,7 +60,7 @@ def run(wheel: Wheel) -> Judged:
     return Judged(report=report, gpus=gpus.of(subject))
 
 
-def run_limited(path: Path, *, sizes: bool = False) -> Judged:
+def run_limited(path: Path, *, sizes: bool = False, with_resources: bool = False) -> Judged:
     """Judge a wheel, or a variant of a hub layout; one that costs more than its size allows has a finding.
 
     Raises:
@@ -75,7 +78,7 @@ def run_limited(path: Path, *, sizes: bool = False) -> Judged:
         child = os.fork()
     if child == 0:
         os.close(reader)
-        _judge(path, writer, seconds=seconds, memory=memory, sizes=sizes)
+        _judge(path, writer, seconds=seconds, memory=memory, sizes=sizes, with_resources=with_resources)
     os.close(writer)
     code, text = _answer(reader, child)
     if code == _BUG:
@@ -93,7 +96,7 @@ def run_limited(path: Path, *, sizes: bool = False) -> Judged:
     return codec.decode(Judged, answer)
 
 
-def _judge(path: Path, writer: int, *, seconds: int, memory: int, sizes: bool) -> None:
+def _judge(path: Path, writer: int, *, seconds: int, memory: int, sizes: bool, with_resources: bool) -> None:
     """Write the answer of the child and end it, without running the parent's exit handlers."""
     code = _BUG
     try:
@@ -102,7 +105,7 @@ def _judge(path: Path, writer: int, *, seconds: int, memory: int, sizes: bool) -
         _limit(resource.RLIMIT_CORE, 0)
         signal.signal(signal.SIGXCPU, signal.SIG_DFL)
         with os.fdopen(writer, "w", encoding="ascii") as stream:
-            stream.write(_audited(path, sizes=sizes))
+            stream.write(_audited(path, sizes=sizes, with_resources=with_resources))
         code = 0
     except MemoryError:
         code = _NO_MEMORY
@@ -129,14 +132,18 @@ def _limit(kind: int, value: int) -> None:
         resource.setrlimit(kind, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
 
 
-def _audited(path: Path, *, sizes: bool) -> str:
+def _audited(path: Path, *, sizes: bool, with_resources: bool) -> str:
     """Return the answer of the child: what it judged, or why it cannot."""
     try:
         if hub_layout.is_folder(path):
             return json_text.line(codec.encode(_of_variant(path)))
         wheel = Wheel.read(path)
-        judged = run(wheel)
-        return json_text.line(codec.encode(replace(judged, sizes=sizes_of(wheel)) if sizes else judged))
+        judged = replace(
+            run(wheel),
+            sizes=sizes_of(wheel) if sizes else None,
+            resources=resources.of(wheel) if with_resources else None,
+        )
+        return json_text.line(codec.encode(judged))
     except BuilderError as error:
         return json_text.line({"error": error.message, "help": error.help})
 

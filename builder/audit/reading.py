@@ -10,7 +10,7 @@ from itertools import chain
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from builder.audit import size_budget, sizes
+from builder.audit import resources, size_budget, sizes
 from builder.audit.library_members import HEAD, is_library, memory, named_as_library
 from builder.audit.report import Finding
 from builder.audit.subject import (
@@ -73,7 +73,11 @@ def read(wheel: Wheel, *, plan: AuditPromise) -> Subject:
         refused=tuple(each for each in judged if isinstance(each, Finding)),
         plan=plan,
     )
-    return replace(subject, sizes=sizes.of(wheel)) if size_budget.is_exceeded(subject, wheel) else subject
+    return replace(
+        subject,
+        sizes=sizes.of(wheel) if size_budget.is_exceeded(subject, wheel) else None,
+        resources=resources.of(wheel) if subject.metadata.function_budgets else None,
+    )
 
 
 def _package(wheel: Wheel) -> str | None:

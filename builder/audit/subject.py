@@ -8,6 +8,7 @@ from functools import lru_cache
 from packaging.requirements import InvalidRequirement, Requirement
 
 from builder.audit.report import Finding
+from builder.audit.resources import WheelResources
 from builder.audit.sizes import WheelSizes
 from builder.binary.device_image import Group, Image
 from builder.binary.extension import Extension
@@ -117,6 +118,8 @@ class Subject:
     """Findings of the members that could not be read."""
     sizes: WheelSizes | None = None
     """The sizes of its parts, where it has more bytes than its kernel allows."""
+    resources: WheelResources | None = None
+    """The functions of its device code, where its kernel limits them."""
     plan: AuditPromise = field(default_factory=AuditPromise)
 
     def text(self, file: str) -> bytes:

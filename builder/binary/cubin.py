@@ -12,17 +12,17 @@ from builder.binary.elf_file import Data
 
 _ELF = b"\x7fELF"
 _HEADER = struct.Struct("<40xQ10xHHH")
-_SECTION = struct.Struct("<IIQQQQIIQQ")
-_NO_BITS = 8
+SECTION = struct.Struct("<IIQQQQIIQQ")
+NO_BITS = 8
 _FILLED = (b".text.", b".nv.global", b".nv.constant", b".merc.text")
 """The beginnings of the names of sections that have code or data."""
 _ABOUT = (b".note.nv.", b".nv.compat")
 """Sections that say how a cubin was made, and for which GPU; none of it runs."""
-_OF_KERNEL = b".nv.info."
+OF_KERNEL = b".nv.info."
 """Sections of what the driver has to know of one kernel, such as how many registers it takes."""
-_RECORD = struct.Struct("<BBH")
-_WITH_SIZE = 4
-_LONGEST_NAME = 1 << 16
+RECORD = struct.Struct("<BBH")
+WITH_SIZE = 4
+LONGEST_NAME = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,27 +39,27 @@ def has_no_code(data: Data, start: int, end: int, budget: Budget) -> bool:
     Raises:
         DeviceCodeError: it has more sections than are read.
     """
-    found = _table(data, start, end)
+    found = table(data, start, end)
     if found is None:
         return False
     names, headers = found
     for at in headers:
         budget.spend("sections of cubins")
-        label = names + _SECTION.unpack_from(data, at)[0]
+        label = names + SECTION.unpack_from(data, at)[0]
         if bytes(data[label : label + 16]).startswith(_FILLED):
             return False
     return True
 
 
-def _table(data: Data, start: int, end: int) -> tuple[int, range] | None:
+def table(data: Data, start: int, end: int) -> tuple[int, range] | None:
     """Return where the names of the sections of a cubin are, and where their headers; None for what is no cubin."""
     if end - start < _HEADER.size or data[start : start + 4] != _ELF:
         return None
     offset, entry, count, names = _HEADER.unpack_from(data, start)
     first, last = start + offset, start + offset + entry * count
-    if entry != _SECTION.size or names >= count or last > end:
+    if entry != SECTION.size or names >= count or last > end:
         return None
-    return start + _SECTION.unpack_from(data, first + names * entry)[4], range(first, last, entry)
+    return start + SECTION.unpack_from(data, first + names * entry)[4], range(first, last, entry)
 
 
 def does_as(kept: bytes, other: bytes) -> bool:
@@ -79,22 +79,22 @@ def _is_as(kept: _Section, other: _Section) -> bool:
         return False
     if kept.name.startswith(_ABOUT):
         return True
-    if kept.name.startswith(_OF_KERNEL):
+    if kept.name.startswith(OF_KERNEL):
         more, needed = _records(kept.content), _records(other.content)
         return more is not None and needed is not None and needed <= more
     return kept == other
 
 
 def _sections(cubin: bytes) -> list[_Section] | None:
-    found = _table(cubin, 0, len(cubin))
+    found = table(cubin, 0, len(cubin))
     if found is None:
         return None
     text, headers = found
     sections: list[_Section] = []
     for place in headers:
-        name, kind, flags, _, start, size, link, info, align, entry = _SECTION.unpack_from(cubin, place)
-        label = cubin[text + name : cubin.find(b"\0", text + name, text + name + _LONGEST_NAME)]
-        content = b"" if kind == _NO_BITS else cubin[start : start + size]
+        name, kind, flags, _, start, size, link, info, align, entry = SECTION.unpack_from(cubin, place)
+        label = cubin[text + name : cubin.find(b"\0", text + name, text + name + LONGEST_NAME)]
+        content = b"" if kind == NO_BITS else cubin[start : start + size]
         sections.append(_Section(label, (kind, flags, size, link, info, align, entry), content))
     return sections
 
@@ -103,9 +103,9 @@ def _records(content: bytes) -> Counter[bytes] | None:
     """Return the records of a section `.nv.info`, in no order; None where they do not end with it."""
     found: Counter[bytes] = Counter()
     at = 0
-    while at + _RECORD.size <= len(content):
-        kind, _, size = _RECORD.unpack_from(content, at)
-        end = at + _RECORD.size + (size if kind == _WITH_SIZE else 0)
+    while at + RECORD.size <= len(content):
+        kind, _, size = RECORD.unpack_from(content, at)
+        end = at + RECORD.size + (size if kind == WITH_SIZE else 0)
         found[content[at:end]] += 1
         at = end
     return found if at == len(content) else None

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from builder.binary import fatbin, offload_bundle
 from builder.binary.device_image import Budget, Group, Image, Ranges, Stored
 from builder.binary.elf_file import Data
+from builder.binary.functions import Function
 
 
 def groups(name: str, data: Data, *, without: Ranges = ()) -> frozenset[Group]:
@@ -39,6 +40,18 @@ def sizes(name: str, data: Data, *, without: Ranges = ()) -> Iterator[Stored]:
     budget = Budget.of(name, data)
     yield from fatbin.sizes(data, budget, without=without)
     yield from offload_bundle.sizes(data, budget)
+
+
+def functions(name: str, data: Data, *, without: Ranges = ()) -> Iterator[tuple[Image, Function]]:
+    """Yield each function of the machine code in the file `name`, once for each piece of code that has it.
+
+    Raises:
+        DeviceCodeError: a fat binary, a bundle or what is in it is damaged, or cannot be read here.
+        ToolError: this Python does not unpack Zstandard.
+    """
+    budget = Budget.of(name, data)
+    yield from fatbin.functions(data, budget, without=without)
+    yield from offload_bundle.functions(data, budget)
 
 
 def images_of(archs: tuple[str, ...]) -> frozenset[Image]:

@@ -16,6 +16,9 @@ _MOST = {
     "CUDA images": 1 << 17,
     "sections of cubins": 1 << 20,
     "targets of offload bundles": 1 << 19,
+    "functions": 1 << 17,
+    "records about functions": 1 << 21,
+    "bytes of names of functions": 64 << 20,
 }
 
 
@@ -71,20 +74,20 @@ class Budget:
         """Return the budget of a library of that size."""
         return cls(name, max(_LARGEST_BUNDLES, _MAX_RATIO * len(data)))
 
-    def spend(self, what: str) -> None:
-        """Count one of these.
+    def spend(self, what: str, count: int = 1) -> None:
+        """Count one of these, or more.
 
         Raises:
             DeviceCodeError: there were too many.
         """
-        self.left[what] -= 1
+        self.left[what] -= count
         if self.left[what] < 0:
             raise DeviceCodeError(
                 f"'{self.name}' has more {what} than are read", help="split the kernel, or compile it for fewer targets"
             )
 
-    def unpack(self, size: int) -> None:
-        """Count what a compressed bundle unpacks to, wherever it is unpacked.
+    def unpack(self, size: int, what: str = "compressed offload bundles") -> None:
+        """Count what a compressed bundle unpacks to, wherever it is unpacked, or another content that is taken.
 
         Raises:
             DeviceCodeError: it is more than device code of that size has.
@@ -92,7 +95,7 @@ class Budget:
         self.unpacked -= size
         if self.unpacked < 0:
             raise DeviceCodeError(
-                f"'{self.name}' has compressed offload bundles that unpack to more than {_MAX_RATIO} times its size",
+                f"'{self.name}' has {what} that unpack to more than {_MAX_RATIO} times its size",
                 help="compile with --no-offload-compress",
             )
 

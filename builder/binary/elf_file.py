@@ -29,6 +29,7 @@ _MOST_SEGMENTS = 256
 _MOST_TAGS = 4096
 _MOST_NOTES = 4096
 _LONGEST_BUILD_ID = 256
+_LONGEST_OWNER = 16
 _LARGEST_STRINGS = 64 << 20
 _LONGEST_NAME = 1 << 16
 _LONGEST_PATH = 1 << 14
@@ -200,20 +201,29 @@ class ElfFile:
     @property
     def build_id(self) -> str | None:
         """The build-id, in hex."""
+        for owner, kind, at, size in self.notes():
+            if owner == b"GNU" and kind == _NT_GNU_BUILD_ID and size <= _LONGEST_BUILD_ID:
+                return bytes(self.data[at : at + size]).hex()
+        return None
+
+    def notes(self) -> Iterator[tuple[bytes, int, int, int]]:
+        """Yield who wrote each note, its type, and the offset and the size of its content."""
         seen = 0
         for segment in self.segments:
             at, end = segment.offset, segment.offset + segment.size
             while segment.type == _PT_NOTE and at + 12 <= end:
                 name_size, size, kind = self.unpack(struct.Struct("<III"), at)
                 content = at + 12 + (name_size + 3) // 4 * 4
-                is_gnu = bytes(self.data[at + 12 : at + 16]) == b"GNU\0"
-                if is_gnu and kind == _NT_GNU_BUILD_ID and size <= _LONGEST_BUILD_ID:
-                    return bytes(self.data[content : content + size]).hex()
+                yield (
+                    bytes(self.data[at + 12 : at + 12 + min(name_size, _LONGEST_OWNER)]).rstrip(b"\0"),
+                    kind,
+                    content,
+                    size,
+                )
                 at = content + (size + 3) // 4 * 4
                 seen += 1
                 if seen > _MOST_NOTES:
                     raise ElfError(f"it has more than {_MOST_NOTES} notes")
-        return None
 
 
 def text(strings: bytes, offset: int, *, most: int = _LONGEST_NAME) -> str:

@@ -2,7 +2,7 @@
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from builder.binary import elf_file as elf
 from builder.binary.elf_file import ElfError, ElfFile, text
@@ -29,6 +29,7 @@ class Symbol:
     defined: bool
     binding: str
     """`global`, `weak` or `unique`."""
+    size: int = field(default=0, compare=False)
     version: str | None = None
     """Version asked of another library, such as `GLIBC_2.28`."""
     library: str | None = None
@@ -83,7 +84,7 @@ def symbols(file: ElfFile, strings: bytes) -> Iterator[Symbol]:
         length += len(name)
         if length > _MOST_NAMES:
             raise ElfError(f"the names of its symbols have more than {_MOST_NAMES} bytes together")
-        yield Symbol(name=name, defined=defined, binding=binding, version=version, library=library)
+        yield Symbol(name=name, defined=defined, binding=binding, size=row[5], version=version, library=library)
 
 
 def _version_indices(file: ElfFile, count: int) -> tuple[int, ...]:

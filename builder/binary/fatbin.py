@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from builder.binary import cubin, unpacking
+from builder.binary import cubin, cubin_functions, unpacking
 from builder.binary.device_image import Budget, Contents, DeviceCodeError, Group, Image, Ranges, Stored
 from builder.binary.elf_file import Data
+from builder.binary.functions import Function
 from builder.binary.unpacking import UnpackError
 from builder.untrusted import merged
 
@@ -98,6 +99,22 @@ def entries(name: str, data: Data) -> Iterator[tuple[Image, bytes]]:
     for _, start, end in _fatbins(data, budget, ()):
         for stored in _images(data, start, end, budget):
             yield stored.image, bytes(data[stored.start : stored.end])
+
+
+def functions(data: Data, budget: Budget, *, without: Ranges) -> Iterator[tuple[Image, Function]]:
+    """Yield each function of the machine code outside of the ranges `without`.
+
+    Raises:
+        DeviceCodeError: a fat binary or a cubin is damaged.
+        ToolError: this Python does not unpack Zstandard.
+    """
+    for _, start, end in _fatbins(data, budget, without):
+        for stored in _images(data, start, end, budget):
+            if stored.image.kind == "sass":
+                budget.unpack(stored.whole if stored.compressed else stored.end - stored.start, "cubins")
+                content = _content(data, stored, budget)
+                for function in cubin_functions.functions(content, budget, at=stored.start):
+                    yield stored.image, function
 
 
 def _contents(data: Data, images: Iterable[_Entry], budget: Budget) -> Contents:

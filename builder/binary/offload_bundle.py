@@ -5,8 +5,10 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from builder.binary import gcn_functions
 from builder.binary.device_image import Budget, Group, Image, Stored
 from builder.binary.elf_file import Data
+from builder.binary.functions import Function
 from builder.binary.unpacking import UnpackError, zlib_pieces, zstandard_pieces
 
 _BUNDLE_MAGIC = b"__CLANG_OFFLOAD_BUNDLE__"
@@ -26,7 +28,7 @@ def groups(data: Data, budget: Budget) -> Iterator[Group]:
         DeviceCodeError: a bundle is damaged, or packed in a way that cannot be read here.
     """
     for bundle in _bundles(data, budget):
-        yield frozenset(image for image, _ in _images(bundle, budget))
+        yield frozenset(image for image, _, _ in _images(bundle, budget))
 
 
 def sizes(data: Data, budget: Budget) -> Iterator[Stored]:
@@ -36,9 +38,23 @@ def sizes(data: Data, budget: Budget) -> Iterator[Stored]:
         DeviceCodeError: a bundle is damaged, or packed in a way that cannot be read here.
     """
     for bundle in _bundles(data, budget):
-        for image, size in _images(bundle, budget):
+        for image, _, size in _images(bundle, budget):
             part = size * bundle.stored // max(bundle.size, 1)
             yield Stored(image=image, size=part, compressed=bundle.pieces is not None)
+
+
+def functions(data: Data, budget: Budget) -> Iterator[tuple[Image, Function]]:
+    """Yield each function of the code objects of each bundle.
+
+    Raises:
+        DeviceCodeError: a bundle or a code object is damaged, or packed in a way that cannot be read here.
+    """
+    for bundle in _bundles(data, budget):
+        for image, start, size in _images(bundle, budget):
+            budget.unpack(size, "code objects")
+            content = bundle.read(start, start + size)
+            for function in gcn_functions.functions(content, budget, at=bundle.at):
+                yield image, function
 
 
 @dataclass(slots=True)
@@ -90,8 +106,8 @@ def _blocks(data: Data, start: int, stop: int) -> Iterator[bytes]:
         yield bytes(data[at : min(at + _STEP, stop)])
 
 
-def _images(bundle: _Bundle, budget: Budget) -> Iterator[tuple[Image, int]]:
-    """Yield what is for a GPU, with its size when unpacked."""
+def _images(bundle: _Bundle, budget: Budget) -> Iterator[tuple[Image, int, int]]:
+    """Yield what is for a GPU, with where it is in the bundle and its size, both when unpacked."""
     cursor = len(_BUNDLE_MAGIC)
     count = int.from_bytes(bundle.read(cursor, cursor + 8), "little")
     if cursor + 8 > bundle.size or count > _MOST_TARGETS:
@@ -110,4 +126,4 @@ def _images(bundle: _Bundle, budget: Budget) -> Iterator[tuple[Image, int]]:
         cursor += length
         kind, _, arch = target.partition("--")
         if size and not kind.startswith("host"):
-            yield Image(kind="gcn", arch=arch), size
+            yield Image(kind="gcn", arch=arch), offset, size

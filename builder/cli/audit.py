@@ -37,6 +37,9 @@ from builder.wording import escaped
     help="Refuse a wheel that lacks code for one of these GPUs, such as H100,9.0 or gfx942.",
 )
 @click.option("--sizes", is_flag=True, help="Show what takes the bytes of the wheel, by architecture.")
+@click.option(
+    "--resources", is_flag=True, help="Show the registers, memory, spills and occupancy of each function on GPUs."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(
     paths: tuple[Path, ...],
@@ -49,6 +52,7 @@ def command(
     show_gpus: bool,
     require_gpus: str | None,
     sizes: bool,
+    resources: bool,
     as_json: bool,
 ) -> int:
     """Check wheels, and folders in hub layout: ABI, layout, architectures."""
@@ -61,7 +65,7 @@ def command(
         # What is judged one by one: the variants of a layout, or what was named.
         for artifact in (path,) if layout is None else hub_layout.variants(layout):
             try:
-                each = run_limited(artifact, sizes=sizes)
+                each = run_limited(artifact, sizes=sizes, with_resources=resources)
                 signed = signature.check(artifact, signer, verify) if hub_layout.is_folder(artifact) else ()
             except WheelError as error:
                 unreadable.append(error)
@@ -116,6 +120,7 @@ def _show(judged: list[Judged], *, show_gpus: bool, as_json: bool) -> None:
                 **each.report.to_dict(),
                 "gpus": [code.to_dict() for code in each.gpus],
                 **({} if each.sizes is None else {"sizes": each.sizes.to_dict()}),
+                **({} if each.resources is None else {"resources": each.resources.to_dict()}),
             }
             for each in judged
         ]
@@ -127,6 +132,8 @@ def _show(judged: list[Judged], *, show_gpus: bool, as_json: bool) -> None:
             _show_gpus(each)
         if each.sizes is not None:
             terminal.out(f"{each.report.wheel}: {each.sizes.text}", end="")
+        if each.resources is not None:
+            terminal.out(f"{each.report.wheel}: {each.resources.text}", end="")
 
 
 def _show_gpus(judged: Judged) -> None:

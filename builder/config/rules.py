@@ -8,10 +8,13 @@ from builder.config.gpus import code_of
 from builder.config.source_tables import CudaComponent
 from builder.config.sources import SourceName, foreign_path, require_path
 from builder.config.text import KeyPath
-from builder.config.v5 import Config
+from builder.config.v5 import Config, FunctionBudget, Require
 from builder.config.values import Backend, CudaCapability, Framework, InvalidValueError, RocmArch
 from builder.config.wheel_values import PackageRequirement, WheelVersion
 from builder.wording import listed, nearest, quoted
+
+_ALL = 100
+"""Percent."""
 
 
 def check(config: Config) -> Iterator[InvalidValueError]:
@@ -47,18 +50,13 @@ def _code_of_one_gpu(path: KeyPath, names: tuple[str, ...]) -> Iterator[InvalidV
 
 
 def _wheel(config: Config) -> Iterator[InvalidValueError]:
-    """Refuse a version that is not of the kernel's API, a second requirement of the framework, and GPUs of no wheel."""
+    """Refuse a version that is not of the kernel's API, and a second requirement of the framework."""
     version, major = config.wheel.version, config.general.version
     if version is not None and version.major != major:
         message = f"{quoted(version)} does not fit general.version = {major}"
         remedy = f"write a version that begins with {major}, or change general.version"
         yield InvalidValueError(message, code=WheelVersion.code, path=("wheel", "version"), help=remedy)
-    for number, name in enumerate(config.require.gpus):
-        backend = name.gpu.backend
-        if not config.components(backend):
-            message = f"{quoted(name)} is a GPU of {backend.facts.title}, for which the kernel has no component"
-            remedy = f"remove it, or add a component of '{backend}'"
-            yield InvalidValueError(message, code="B065", path=("require", "gpus", number), help=remedy)
+    yield from _require(config)
     framework = "apache-tvm-ffi" if config.framework is Framework.TVM_FFI else "torch"
     for number, requirement in enumerate(() if config.ctypes is not None else config.wheel.requires):
         if requirement.package == framework:
@@ -66,6 +64,22 @@ def _wheel(config: Config) -> Iterator[InvalidValueError]:
             remedy = f"leave it out: the wheel requires the '{framework}' that it was built with"
             path: KeyPath = ("wheel", "requires", number)
             yield InvalidValueError(message, code=PackageRequirement.code, path=path, help=remedy)
+
+
+def _require(config: Config) -> Iterator[InvalidValueError]:
+    """Refuse GPUs of no wheel, and more than all waves."""
+    tables: list[tuple[KeyPath, Require | FunctionBudget]] = [(("require",), config.require)]
+    tables += [(("require", "functions", number), each) for number, each in enumerate(config.require.functions)]
+    for path, table in tables:
+        for number, name in enumerate(table.gpus):
+            backend = name.gpu.backend
+            if not config.components(backend):
+                message = f"{quoted(name)} is a GPU of {backend.facts.title}, for which the kernel has no component"
+                remedy = f"remove it, or add a component of '{backend}'"
+                yield InvalidValueError(message, code="B065", path=(*path, "gpus", number), help=remedy)
+        if (table.min_occupancy or 0) > _ALL:
+            message = f"'min-occupancy' must be an integer from 0 to {_ALL}, found {table.min_occupancy}"
+            yield InvalidValueError(message, code="B012", path=(*path, "min-occupancy"), help="it is a percentage")
 
 
 def _extensions(config: Config) -> Iterator[InvalidValueError]:

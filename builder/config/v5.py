@@ -206,12 +206,44 @@ class Wheel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionBudget:
+    """The most that some functions of the device code may take.
+
+    Of several tables that name a function, the last one that has a key counts for it.
+    """
+
+    names: tuple[str, ...] = ("*",)
+    """Globs of the functions' names in the source, as in `["my::attention*", "tile<256>*"]`, or of mangled names."""
+    gpus: tuple[GpuName, ...] = ()
+    """The code that one of these GPUs runs, by product or architecture; all code when it is empty."""
+    max_registers: int | None = field(default=None, metadata={"minimum": 1})
+    """The most registers of a thread."""
+    no_spills: bool | None = None
+    """Whether registers may not be spilled to memory; `false` allows it where another table does not."""
+    max_shared_memory: int | None = field(default=None, metadata={"minimum": 0})
+    """The most bytes of shared memory of a block, without what a launch adds."""
+    min_occupancy: int | None = field(default=None, metadata={"minimum": 0})
+    """The least percentage of its waves (warps) that each GPU keeps running."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Require:
     """The properties that a wheel must have, or its audit refuses it."""
 
     gpus: tuple[GpuName, ...] = ()
     """GPUs that run every kernel of the wheels for their backend, by product or architecture, as in
     `["H100", "8.6", "gfx942"]`: on machine code, or on PTX that the driver compiles."""
+    max_registers: int | None = field(default=None, metadata={"minimum": 1})
+    """The most registers of a thread, for every function of the device code."""
+    no_spills: bool | None = None
+    """Whether no function may spill registers to memory."""
+    max_shared_memory: int | None = field(default=None, metadata={"minimum": 0})
+    """The most bytes of shared memory of a block, without what a launch adds, for every function."""
+    min_occupancy: int | None = field(default=None, metadata={"minimum": 0})
+    """The least percentage of its waves (warps) that each GPU keeps running, for every function."""
+    functions: tuple[FunctionBudget, ...] = ()
+    """Limits of some functions, in place of those of all: by `names`, globs as in `["my::attention*"]`, and for the
+    code that some `gpus` run. Of several that name a function, the last one that has a key counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -330,6 +362,20 @@ class Config:
     def required_gpus(self, backend: Backend) -> tuple[GpuName, ...]:
         """Return the GPUs of a backend that its wheels must have code for."""
         return tuple(name for name in self.require.gpus if name.gpu.backend is backend)
+
+    def function_budgets(self, backend: Backend) -> tuple[FunctionBudget, ...]:
+        """Return the limits of the functions of a backend, of which the last one that fits counts."""
+        if not backend.facts.device_code:
+            return ()
+        found = self.require
+        whole = FunctionBudget(
+            max_registers=found.max_registers,
+            no_spills=found.no_spills,
+            max_shared_memory=found.max_shared_memory,
+            min_occupancy=found.min_occupancy,
+        )
+        own = (each for each in found.functions if not each.gpus or backend in {name.gpu.backend for name in each.gpus})
+        return (*((whole,) if whole != FunctionBudget() else ()), *own)
 
     def kernel_depends(self, backend: Backend) -> tuple[KernelDependency, ...]:
         """Return the kernels of the hub that `backend` needs."""

@@ -1,10 +1,11 @@
-"""The table [require]: the GPUs that wheels must have code for."""
+"""The table [require]: the GPUs that wheels must have code for, and the limits of functions."""
 
 import pytest
 
 from builder.config import Backend, parse
 from builder.config.gpus import known
 from builder.config.update import rewrite
+from builder.metadata import KernelMetadata
 from tests.config.dump import dump
 from tests.config.texts import GENERAL, five, problems_of, source
 
@@ -40,3 +41,42 @@ def test_a_gpu_has_the_last_word_of_its_products_as_a_name():
         GENERAL + '[torch]\n[kernel.a]\nbackend = "rocm"\ndepends = []\nsrc = ["a.hip"]\n[require]\ngpus = ["MI300X"]\n'
     )
     assert parse(source(rocm)).required_gpus(Backend.ROCM)[0].gpu.arch == "gfx942"
+
+
+LIMITS = """[require]
+max-registers = 128
+[[require.functions]]
+names = ["my::*"]
+gpus = ["H100"]
+no-spills = true
+[[require.functions]]
+gpus = ["8.6"]
+min-occupancy = 50
+"""
+
+
+def test_limits_of_functions_are_read_and_go_into_the_metadata_of_wheels():
+    config = five(CUDA + LIMITS)
+    assert parse(source(dump(config))) == config
+    metadata = KernelMetadata.of(config, Backend.CUDA, ops="_a", extensions={})
+    assert metadata.table["require"]["functions"] == [
+        {"names": ["*"], "max-registers": 128},
+        {"names": ["my::*"], "gpus": ["H100"], "no-spills": True},
+        {"names": ["*"], "gpus": ["8.6"], "min-occupancy": 50},
+    ]
+    assert KernelMetadata.read(metadata.text.encode()).function_budgets == config.function_budgets(Backend.CUDA)
+    assert config.function_budgets(Backend.CPU) == ()
+
+
+@pytest.mark.parametrize(
+    ("limits", "code", "key"),
+    [
+        ("max-registers = 0", "B012", ("require", "max-registers")),
+        ("min-occupancy = 101", "B012", ("require", "min-occupancy")),
+        ('[[require.functions]]\ngpus = ["gfx942"]', "B065", ("require", "functions", 0, "gpus", 0)),
+        ("[[require.functions]]\nmax-registres = 1", "B010", ("require", "functions", 0, "max-registres")),
+    ],
+)
+def test_a_limit_that_nothing_can_keep_is_refused_at_its_place(limits, code, key):
+    (problem,) = problems_of(GENERAL + CUDA + f"[require]\n{limits}\n")
+    assert (problem.code, problem.key) == (code, key)
