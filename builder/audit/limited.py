@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from builder import codec, json_text, terminal
-from builder.audit import BUDGET, CHECKS, gpus, hub_layout, judge, reading, resources
+from builder.audit import BUDGET, CHECKS, gpus, hub_layout, judge, reading
 from builder.audit.gpus import GpuCode
 from builder.audit.report import AuditReport, Finding
 from builder.audit.resources import WheelResources
@@ -49,15 +49,15 @@ class Judged:
     """The resources of its functions, where they were asked for."""
 
 
-def run(wheel: Wheel) -> Judged:
-    """Judge a wheel by what it says of itself.
+def run(wheel: Wheel, *, with_resources: bool = False) -> Judged:
+    """Judge a wheel by what it says of itself; say what its functions take where that is asked for.
 
     Raises:
         WheelError: the file is damaged.
     """
-    subject = reading.read(wheel, plan=AuditPromise())
+    subject = reading.read(wheel, plan=AuditPromise(), with_resources=with_resources)
     report = AuditReport(wheel=wheel.path.name, rules=tuple(CHECKS), findings=judge(subject))
-    return Judged(report=report, gpus=gpus.of(subject))
+    return Judged(report=report, gpus=gpus.of(subject), resources=subject.resources if with_resources else None)
 
 
 def run_limited(path: Path, *, sizes: bool = False, with_resources: bool = False) -> Judged:
@@ -136,22 +136,18 @@ def _audited(path: Path, *, sizes: bool, with_resources: bool) -> str:
     """Return the answer of the child: what it judged, or why it cannot."""
     try:
         if hub_layout.is_folder(path):
-            return json_text.line(codec.encode(_of_variant(path)))
+            return json_text.line(codec.encode(_of_variant(path, with_resources=with_resources)))
         wheel = Wheel.read(path)
-        judged = replace(
-            run(wheel),
-            sizes=sizes_of(wheel) if sizes else None,
-            resources=resources.of(wheel) if with_resources else None,
-        )
-        return json_text.line(codec.encode(judged))
+        judged = run(wheel, with_resources=with_resources)
+        return json_text.line(codec.encode(replace(judged, sizes=sizes_of(wheel)) if sizes else judged))
     except BuilderError as error:
         return json_text.line({"error": error.message, "help": error.help})
 
 
-def _of_variant(folder: Path) -> Judged:
+def _of_variant(folder: Path, *, with_resources: bool) -> Judged:
     """Judge a variant as a wheel, and name its files as they lie in the layout."""
     wheel = hub_layout.read_variant(folder)
-    judged = run(wheel)
+    judged = run(wheel, with_resources=with_resources)
     module, name = f"{wheel.path.name.partition('-')[0]}/", folder.name
     findings = (
         replace(each, file=f"{name}/{each.file.removeprefix(module)}") if each.file.startswith(module) else each

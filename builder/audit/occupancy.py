@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from builder import codec, toml
 from builder.binary.device_image import Image
@@ -68,24 +68,33 @@ def percent(function: Function, arch: str) -> int | None:
     found = limits().get(arch)
     if found is None:
         return None
-    wave = function.wave
     most = min(function.threads or _LARGEST_BLOCK, _LARGEST_BLOCK)
-    sizes = (most,) if function.threads else range(wave, most + 1, wave)
-    waves = max(blocks(found, function, threads) * -(-threads // wave) for threads in sizes)
-    return 100 * waves // (found.parts * found.waves)
+    return _percent(found, function.registers, function.shared, most, function.wave, function.threads is not None)
 
 
-def blocks(found: Limits, function: Function, threads: int) -> int:
+@lru_cache(maxsize=4096)  # many functions take the same
+def _percent(found: Limits, registers: int, shared: int, most: int, wave: int, exact: bool) -> int:  # noqa: FBT001, PLR0917
+    waves, room = _room(found, registers=registers, shared=shared, wave=wave)
+    largest = -(-most // wave)
+    running = max(min(room, waves // each) * each for each in ((largest,) if exact else range(1, largest + 1)))
+    return 100 * running // (found.parts * found.waves)
+
+
+def blocks(found: Limits, *, registers: int, shared: int, threads: int, wave: int) -> int:
     """Return how many blocks of so many threads run at once."""
-    waves = -(-threads // function.wave)
-    wide = function.wave > _NARROW and found.registers >= _GFX10
+    waves, room = _room(found, registers=registers, shared=shared, wave=wave)
+    return min(room, waves // -(-threads // wave))
+
+
+def _room(found: Limits, *, registers: int, shared: int, wave: int) -> tuple[int, int]:
+    """Return how many waves run at once by their registers, and how many blocks by their shared memory."""
+    wide = wave > _NARROW and found.registers >= _GFX10
     lanes = found.registers // 2 if wide else found.registers
     unit = found.register_unit // 2 if wide else found.register_unit
-    taken = _rounded(max(function.registers, 1), unit)
-    by_registers = found.parts * min(lanes // taken, found.waves) // waves
-    own = 0 if found.reserved_is_counted and function.shared else found.reserved
-    shared = _rounded(function.shared + own, found.shared_unit)
-    return min(found.blocks, by_registers, found.shared // shared if shared else found.blocks)
+    waves = found.parts * min(lanes // _rounded(max(registers, 1), unit), found.waves)
+    own = 0 if found.reserved_is_counted and shared else found.reserved
+    taken = _rounded(shared + own, found.shared_unit)
+    return waves, min(found.blocks, found.shared // taken) if taken else found.blocks
 
 
 def _rounded(number: int, unit: int) -> int:

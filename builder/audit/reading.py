@@ -45,8 +45,8 @@ _MOST_PLACES = 1 << 20
 """Places in the code that look like such a constant; a real library has some dozens."""
 
 
-def read(wheel: Wheel, *, plan: AuditPromise) -> Subject:
-    """Read every member of `wheel` once.
+def read(wheel: Wheel, *, plan: AuditPromise, with_resources: bool = False) -> Subject:
+    """Read every member of `wheel` once; the functions of device code where they are asked for, or limited.
 
     Raises:
         WheelError: a member cannot be unpacked.
@@ -56,10 +56,11 @@ def read(wheel: Wheel, *, plan: AuditPromise) -> Subject:
     files: dict[str, File] = {}
     texts: dict[str, bytes] = {}
     judged: list[Library | Finding] = []
+    functions = resources.Gathering() if with_resources else None
     for name, member in wheel.members.items():
         folder, _, file = name.rpartition("/")
         describes = name in described or (folder == (package or "") and _IN_PACKAGE.fullmatch(file) is not None)
-        files[name] = _member(name, member, texts=texts if describes else None, judged=judged)
+        files[name] = _member(name, member, texts=texts if describes else None, judged=judged, functions=functions)
     subject = Subject(
         name=wheel.name,
         version=str(wheel.version),
@@ -76,8 +77,14 @@ def read(wheel: Wheel, *, plan: AuditPromise) -> Subject:
     return replace(
         subject,
         sizes=sizes.of(wheel) if size_budget.is_exceeded(subject, wheel) else None,
-        resources=resources.of(wheel) if subject.metadata.function_budgets else None,
+        resources=_resources(wheel, functions, limited=bool(subject.metadata.function_budgets)),
     )
+
+
+def _resources(wheel: Wheel, read: resources.Gathering | None, *, limited: bool) -> resources.WheelResources | None:
+    if read is not None:
+        return read.found
+    return resources.of(wheel) if limited else None  # only the metadata.json, which was read now, says so
 
 
 def _package(wheel: Wheel) -> str | None:
@@ -86,7 +93,14 @@ def _package(wheel: Wheel) -> str | None:
     return next((top for top in tops if canonicalize_name(top) == wheel.name), None)
 
 
-def _member(name: str, member: Member, *, texts: dict[str, bytes] | None, judged: list[Library | Finding]) -> File:
+def _member(
+    name: str,
+    member: Member,
+    *,
+    texts: dict[str, bytes] | None,
+    judged: list[Library | Finding],
+    functions: resources.Gathering | None,
+) -> File:
     """Hash a member; keep its text in `texts`, and judge it if it is a library by name or by content."""
     pieces = member.chunks()
     first = b""
@@ -98,6 +112,8 @@ def _member(name: str, member: Member, *, texts: dict[str, bytes] | None, judged
         with memory(member.size) as data:
             file = _hash(first, pieces, into=data)
             judged.append(_judge(name, data))
+            if functions is not None:
+                functions.add(name, data)
             if texts is not None:  # its name says that it describes others, whatever it is
                 texts[name] = data[:LARGEST_TEXT]
         return file

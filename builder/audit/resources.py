@@ -102,23 +102,39 @@ def _row(each: Compiled) -> tuple[str, ...]:
     )
 
 
+@dataclass(slots=True)
+class Gathering:
+    """The functions of libraries, which are read one by one."""
+
+    functions: list[Compiled] = field(default_factory=list)
+    unreadable: dict[str, str] = field(default_factory=dict)
+
+    def add(self, name: str, data: Data) -> None:
+        """Read the functions of a library; of one that cannot be read, why."""
+        try:
+            self.functions += _of_library(name, data)
+        except BuilderError as error:
+            self.unreadable[name] = error.message
+
+    @property
+    def found(self) -> WheelResources:
+        """What was read."""
+        return WheelResources(functions=tuple(self.functions), unreadable=self.unreadable)
+
+
 def of(wheel: Wheel) -> WheelResources:
     """Return the functions of a wheel's device code; equal ones of a library and an architecture are one.
 
     Raises:
         WheelError: a member cannot be unpacked.
     """
-    functions: list[Compiled] = []
-    unreadable: dict[str, str] = {}
+    gathering = Gathering()
     for name, member in wheel.members.items():
         if member.size:
             with unpacked(member) as data:
                 if is_library(name, data[:HEAD]):
-                    try:
-                        functions += _of_library(name, data)
-                    except BuilderError as error:
-                        unreadable[name] = error.message
-    return WheelResources(functions=tuple(functions), unreadable=unreadable)
+                    gathering.add(name, data)
+    return gathering.found
 
 
 def _of_library(name: str, data: Data) -> Iterator[Compiled]:

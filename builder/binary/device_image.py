@@ -11,12 +11,12 @@ _MAX_RATIO = 32
 """The multiple of a library's own size that all its compressed bundles may unpack to, beyond `_LARGEST_BUNDLES`."""
 
 # A library with 200 MB of device code for ten architectures has some thousands of each.
-_MOST = {
+MOST = {
     "marks of device code": 1 << 16,
     "CUDA images": 1 << 17,
     "sections of cubins": 1 << 20,
     "targets of offload bundles": 1 << 19,
-    "functions": 1 << 17,
+    "functions": 1 << 16,
     "records about functions": 1 << 21,
     "bytes of names of functions": 64 << 20,
 }
@@ -67,7 +67,7 @@ class Budget:
     name: str
     unpacked: int
     """Bytes that its compressed bundles may still claim to unpack to."""
-    left: dict[str, int] = field(default_factory=_MOST.copy)
+    left: dict[str, int] = field(default_factory=MOST.copy)
 
     @classmethod
     def of(cls, name: str, data: Data) -> "Budget":

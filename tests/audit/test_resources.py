@@ -147,8 +147,8 @@ def test_the_blocks_that_run_at_once_are_those_of_the_header_of_nvidia(tmp_path)
             most = limits.waves * limits.parts * 32
             rows.append((*arch.split("."), most, limits.shared, limits.reserved, registers, own, threads))
             counted = own + limits.reserved * limits.reserved_is_counted
-            kernel = Function(name="k", registers=registers, stack=0, shared=counted, constant=0, size=0)
-            found.append(occupancy.blocks(limits, kernel, threads))
+            taken = {"registers": registers, "shared": counted, "threads": threads, "wave": 32}
+            found.append(occupancy.blocks(limits, **taken))
     text = "\n".join(" ".join(map(str, row)) for row in rows)
     done = subprocess.run((tmp_path / "a",), input=text, capture_output=True, text=True, check=True)
     assert list(map(int, done.stdout.split())) == found
@@ -195,8 +195,10 @@ def test_the_figures_for_amd_are_those_of_llvm(tmp_path, arch):
     assert any(each.spilled for each in found.values())
     assert all(each.size > 0 for each in found.values())
     waves = dict(re.findall(r"Function Name: (\S+) .*?Occupancy \[waves/SIMD\]: (\d+)", done.stderr, re.DOTALL))
-    most = occupancy.limits()[arch].waves
-    if arch in {"gfx90a", "gfx1030"}:  # whose blocks of 1024 threads are no further limit
-        assert {name: occupancy.percent(each, arch) for name, each in found.items()} == {
-            name: 100 * int(number) // most for name, number in waves.items()
-        }
+    limits = occupancy.limits()[arch]
+    if arch == "gfx1100":
+        return  # of whose registers a clang before 16 knows two thirds
+    for name, each in found.items():
+        if not each.shared:
+            alone = {"registers": each.registers, "shared": 0, "threads": each.wave, "wave": each.wave}
+            assert (name, occupancy.blocks(limits, **alone)) == (name, limits.parts * int(waves[name]))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.binary import device_code
+from builder.binary import device_code, device_image
 from builder.binary.demangled import demangled
 from builder.binary.device_image import DeviceCodeError
 from builder.binary.functions import Function
@@ -207,3 +207,12 @@ def test_a_damaged_code_object_ends_in_words_or_in_figures(changes):
 )
 def test_a_name_is_shown_as_its_source_has_it(name, shown):
     assert demangled(name) == shown
+
+
+@pytest.mark.parametrize("what", ["functions", "records about functions", "bytes of names of functions"])
+def test_no_more_is_read_than_a_budget_allows(monkeypatch, what):
+    many = fatbin(*(image(2, 80, content=compiled()) for _ in range(3)))
+    assert len(functions(many)) == 3
+    monkeypatch.setitem(device_image.MOST, what, 2)
+    with pytest.raises(DeviceCodeError, match=f"^'a.so' has more {what} than are read"):
+        functions(many)
