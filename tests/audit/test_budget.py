@@ -135,12 +135,12 @@ def small(tmp_path):
     return demo_wheel(tmp_path, label="torch.cpu", tag="py3-none-any", requires="torch")
 
 
-def burn(_):
+def burn(_, **_given):
     while True:
         hashlib.sha256(b"").digest()
 
 
-def hoard(_):
+def hoard(_, **_given):
     found = []
     while True:
         found.append(bytes(1 << 20))
@@ -156,12 +156,12 @@ def test_what_no_budget_foresees_ends_in_a_finding(tmp_path, monkeypatch, waste,
 
 
 def test_a_reader_that_the_system_kills_does_not_say_that_a_wheel_is_right(tmp_path, monkeypatch):
-    monkeypatch.setattr(limited, "run", lambda _: os.kill(os.getpid(), signal.SIGKILL))
+    monkeypatch.setattr(limited, "run", lambda _, **_given: os.kill(os.getpid(), signal.SIGKILL))
     assert not limited.run_limited(small(tmp_path)).report.ok
 
 
 def test_a_bug_of_a_reader_is_shown_and_not_called_a_finding(tmp_path, monkeypatch, capfd):
-    monkeypatch.setattr(limited, "run", lambda _: {}["bug"])
+    monkeypatch.setattr(limited, "run", lambda _, **_given: {}["bug"])
     with pytest.raises(BugError):
         limited.run_limited(small(tmp_path))
     assert "KeyError: 'bug'" in capfd.readouterr().err
@@ -207,9 +207,9 @@ def _with_data(archive, name, data):
 def test_what_the_caller_holds_itself_is_not_counted(tmp_path, monkeypatch):
     original = limited.run
 
-    def judge(wheel):
+    def judge(wheel, **given):
         assert bytes(limited._MEMORY // 2)  # noqa: SLF001
-        return original(wheel)
+        return original(wheel, **given)
 
     monkeypatch.setattr(limited, "run", judge)
     held = bytearray(2 * limited._MEMORY)  # noqa: SLF001

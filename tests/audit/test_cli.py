@@ -9,7 +9,7 @@ NOARCH = {"label": "torch.cpu", "tag": "py3-none-any", "requires": "torch"}
 
 def test_a_right_wheel_exits_with_0(make_wheel, capsys):
     assert cli.run(["audit", str(make_wheel(**NOARCH))]) == 0
-    assert capsys.readouterr().out.startswith("demo-1.0.0+torch.cpu-py3-none-any.whl: ok (11 rules: ")
+    assert capsys.readouterr().out.startswith("demo-1.0.0+torch.cpu-py3-none-any.whl: ok (12 rules: ")
 
 
 def test_findings_exit_with_5_and_say_what_where_why_and_what_to_do(make_wheel, capsys):
@@ -44,7 +44,7 @@ def test_what_is_no_wheel_exits_with_2_and_the_others_are_judged(make_wheel, tmp
         (tmp_path / name).write_bytes(content)
     assert cli.run(["audit", str(tmp_path / name), str(make_wheel(**NOARCH))]) == 2
     shown = capsys.readouterr()
-    assert "ok (11 rules" in shown.out
+    assert "ok (12 rules" in shown.out
     assert shown.err.startswith("error: ")
     assert name[:60] in shown.err
     assert "Traceback" not in shown.err
