@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 Severity = Literal["error", "warning", "note"]
+KeyPath = tuple[str | int, ...]
+"""The way to a key or a value of a document: the keys, and the numbers in arrays."""
 
 
 class BuilderError(Exception):
@@ -96,7 +98,7 @@ class Problem:
     """Stable code, such as `B001`; each has a page in the docs."""
     severity: Severity
     message: str
-    key: tuple[str | int, ...] = ()
+    key: KeyPath = ()
     span: Span | None = None
     help: str | None = None
 

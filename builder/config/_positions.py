@@ -6,13 +6,13 @@ hang or overflow: deep nesting and endless dotted keys.
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 from builder import toml
+from builder.errors import KeyPath
 from builder.wording import escaped, quoted
-
-KeyPath = tuple[str | int, ...]
 
 DEEPEST = 64
 """Levels of arrays and inline tables, and parts of a key, that a config may have."""
@@ -52,8 +52,7 @@ _BETTER: tuple[tuple[str | tuple[str, ...], str | None, str], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Offsets:
+class Offsets(NamedTuple):
     """Offsets of a key and of its value; for a table header, of its last part and of the whole header."""
 
     key: tuple[int, int]
@@ -62,14 +61,15 @@ class Offsets:
     """The table exists only because of a longer key: an explicit header, if one comes, is the better place."""
 
 
-@dataclass(slots=True)
-class Index:
+class Index(NamedTuple):
     """Every key and value of a text, by its path."""
 
-    entries: dict[KeyPath, Offsets] = field(default_factory=dict)
-    repeated: list[tuple[int, tuple[int, int]]] = field(default_factory=list)
+    entries: Mapping[KeyPath, Offsets]
+    repeated: Sequence[tuple[int, tuple[int, int]]]
     """Keys and tables that are given again: the offset of the first, and where the other is."""
-    refused: tuple[str, int] | None = None
+    starts: Sequence[int]
+    """Offset of the first character of each line."""
+    refused: tuple[str, int] | None
     """Why the text must not be parsed, and where."""
 
 
@@ -81,23 +81,33 @@ class _RefusedError(Exception):
     """Reading on would take a parser too long, or too deep."""
 
 
+def is_flat(text: str) -> bool:
+    """Whether a text is surely not refused: it is too short, and has too few brackets and dots, for that."""
+    brackets = text.count("[") + text.count("{")
+    return len(text) <= MOST and brackets <= DEEPEST and all(line.count(".") < DEEPEST for line in text.split("\n"))
+
+
+@lru_cache(maxsize=16)
 def scan(text: str) -> Index:
     """Find every key and value of `text`, whose lines end in a line feed."""
     scanner = _Scanner(text)
+    refused = None
     try:
         scanner.document()
     except _StopScanError:
         pass
     except _RefusedError as refusal:
-        scanner.index.refused = (str(refusal), scanner.at)
-    return scanner.index
+        refused = (str(refusal), scanner.at)
+    starts = (0, *(found.end() for found in re.finditer("\n", text)))
+    return Index(scanner.entries, scanner.repeated, starts, refused)
 
 
 class _Scanner:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
-        self.index = Index()
+        self.entries: dict[KeyPath, Offsets] = {}
+        self.repeated: list[tuple[int, tuple[int, int]]] = []
         self.arrays: dict[KeyPath, int] = {}
 
     def document(self) -> None:
@@ -133,7 +143,7 @@ class _Scanner:
             self.arrays[path] = number + 1
             path = (*path, number)
         elif path in self.arrays:
-            self.index.repeated.append((self.index.entries[path].key[0], span))
+            self.repeated.append((self.entries[path].key[0], span))
         self.add(path, Offsets(span, header))
         return path
 
@@ -158,13 +168,13 @@ class _Scanner:
         self.add(path, Offsets(last, (start, self.at)))
 
     def add(self, path: KeyPath, entry: Offsets) -> None:
-        known = self.index.entries.get(path)
+        known = self.entries.get(path)
         if known is None or (known.implicit and not entry.implicit):
-            self.index.entries[path] = entry
-            if len(self.index.entries) > MOST:
+            self.entries[path] = entry
+            if len(self.entries) > MOST:
                 raise _RefusedError(f"more than {MOST:,} values")
         elif not entry.implicit and path not in self.arrays:
-            self.index.repeated.append((known.key[0], entry.key))
+            self.repeated.append((known.key[0], entry.key))
 
     def key(self) -> list[tuple[str, tuple[int, int]]]:
         parts = []
@@ -279,8 +289,7 @@ class _Scanner:
             self.at = found.end()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mistake:
+class Mistake(NamedTuple):
     """A mistake between two offsets of a text."""
 
     message: str

@@ -6,14 +6,13 @@ import stat
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from builder import toml
 from builder.config import _positions
-from builder.config._positions import KeyPath, explain
-from builder.errors import ConfigError, Problem, Severity, Span
+from builder.errors import ConfigError, KeyPath, Problem, Severity, Span
 from builder.wording import escaped, quoted, visible
 
 __all__ = ["LARGEST", "KeyPath", "Source"]
@@ -43,16 +42,15 @@ class Source:
 
     name: str
     text: str
-    index: _positions.Index = field(init=False, repr=False, compare=False)
-    starts: tuple[int, ...] = field(init=False, repr=False, compare=False)
-    """Offset of the first character of each line."""
 
     def __post_init__(self) -> None:
         # A byte order mark and CRLF carry no meaning; columns stay right without them.
-        text = self.text.removeprefix("\ufeff").replace("\r\n", "\n")
-        object.__setattr__(self, "text", text)
-        object.__setattr__(self, "index", _positions.scan(text))
-        object.__setattr__(self, "starts", (0, *(found.end() for found in re.finditer("\n", text))))
+        object.__setattr__(self, "text", self.text.removeprefix("\ufeff").replace("\r\n", "\n"))
+
+    @property
+    def index(self) -> _positions.Index:
+        """The places of its keys and values, searched for when a problem is shown."""
+        return _positions.scan(self.text)
 
     @classmethod
     def read(cls, path: Path, *, name: str | None = None) -> "Source":
@@ -86,7 +84,7 @@ class Source:
         Raises:
             ConfigError: it is not TOML, or nested beyond reason.
         """
-        if self.index.refused is not None:
+        if not _positions.is_flat(self.text) and self.index.refused is not None:
             message, at = self.index.refused
             remedy = "no config has that many: check the brackets and the dots before this place"
             span = self.span_of(at, at + 1)
@@ -98,7 +96,7 @@ class Source:
             raise self.error(*self._syntax(str(error))) from error
 
     def _syntax(self, error: str) -> Iterator[Problem]:
-        for mistake in explain(self.text, error, self.index):
+        for mistake in _positions.explain(self.text, error, self.index):
             span = self.span_of(mistake.start, mistake.end)
             yield Problem(code="B002", severity="error", message=mistake.message, span=span, help=mistake.help)
 
@@ -122,12 +120,13 @@ class Source:
 
     def span_of(self, start: int, end: int) -> Span:
         """Return two offsets as lines and columns."""
-        line, end_line = bisect_right(self.starts, start), bisect_right(self.starts, end)
+        starts = self.index.starts
+        line, end_line = bisect_right(starts, start), bisect_right(starts, end)
         return Span(
             line=line,
-            column=start - self.starts[line - 1] + 1,
+            column=start - starts[line - 1] + 1,
             end_line=end_line,
-            end_column=end - self.starts[end_line - 1] + 1,
+            end_column=end - starts[end_line - 1] + 1,
         )
 
     def problem(
@@ -160,8 +159,9 @@ class Source:
 
     def line(self, number: int) -> str:
         """Return line `number`, counted from 1, without its end."""
-        start = self.starts[number - 1]
-        end = self.starts[number] - 1 if number < len(self.starts) else len(self.text)
+        starts = self.index.starts
+        start = starts[number - 1]
+        end = starts[number] - 1 if number < len(starts) else len(self.text)
         return self.text[start:end]
 
 

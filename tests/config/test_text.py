@@ -15,8 +15,8 @@ from tests.config.texts import refusal_of, source
 
 def cut(source, span):
     """Return the text of a span."""
-    start = source.starts[span.line - 1] + span.column - 1
-    return source.text[start : source.starts[span.end_line - 1] + span.end_column - 1]
+    starts = source.index.starts
+    return source.text[starts[span.line - 1] + span.column - 1 : starts[span.end_line - 1] + span.end_column - 1]
 
 
 def flat(value, path=()):
@@ -147,6 +147,8 @@ def test_any_text_is_parsed_or_refused_with_a_position_in_it(text):
         pytest.param(".".join(["a"] * 10_000) + " = 1\n", "more than 64 levels", 1, 129, id="a key of many parts"),
         pytest.param("[" + ".".join(["a"] * 10_000) + "]\n", "more than 64 levels", 1, 130, id="a table of many parts"),
         pytest.param("a = [" + "1," * 60_000 + "]\n", "more than 50,000 values", 1, None, id="too many values"),
+        pytest.param("a = " + "[" * 65 + "]" * 65 + "\n", "more than 64 levels", 1, 69, id="one level too deep"),
+        pytest.param(".".join(["a"] * 65) + " = 1\n", "more than 64 levels", 1, 129, id="a key of one part too many"),
     ],
 )
 def test_a_text_that_is_not_toml_is_refused_where_it_goes_wrong(text, message, line, column):
@@ -155,6 +157,13 @@ def test_a_text_that_is_not_toml_is_refused_where_it_goes_wrong(text, message, l
     problem = raised.value.problems[0]
     assert message in problem.message
     assert (problem.span.line, column and problem.span.column) == (line, column)
+
+
+def test_the_places_of_a_good_config_are_not_searched_for(tmp_path):
+    (tmp_path / "build.toml").write_text(NOARCH, encoding="utf-8")
+    before = _positions.scan.cache_info()
+    load(tmp_path)
+    assert _positions.scan.cache_info() == before
 
 
 def test_every_repeated_key_is_reported():
