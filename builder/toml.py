@@ -2,6 +2,8 @@
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from builder import json_text
 
@@ -13,7 +15,15 @@ else:
 TOMLDecodeError = tomllib.TOMLDecodeError
 loads = tomllib.loads
 
-__all__ = ["TOMLDecodeError", "array", "key", "loads", "spelled"]
+__all__ = ["TOMLDecodeError", "array", "facts", "key", "loads", "spelled"]
+
+
+def facts(file: Path) -> dict[str, dict[str, Any]]:
+    """Return the tables of a file of data as arguments of a dataclass: `_` for `-` in their keys, tuples for arrays."""
+    return {
+        name: {key.replace("-", "_"): tuple(each) if isinstance(each, list) else each for key, each in table.items()}
+        for name, table in loads(file.read_text(encoding="utf-8")).items()
+    }
 
 
 def spelled(value: object) -> str:

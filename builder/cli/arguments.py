@@ -3,7 +3,6 @@
 import functools
 import os
 import re
-import shutil
 from collections.abc import Callable
 from dataclasses import fields
 from enum import Enum
@@ -14,10 +13,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from builder.cli import completing
-from builder.compile_cache import Access
 from builder.config.values import Backend, LoadTestRule, ToolchainChoice
 from builder.errors import BuilderError
-from builder.make.part import Part
 from builder.matrix import architectures
 from builder.matrix.architectures import TargetGpus
 from builder.wording import listed, nearest, quoted
@@ -106,6 +103,8 @@ def _python(text: str) -> Path:
     """Return the path of a Python; `3.11` stands for `python3.11`. One that is not found is left as it is."""
     if os.sep in text:
         return Path(text)
+    import shutil  # noqa: PLC0415  start-up time: it brings every kind of archive
+
     name = f"python{text}" if re.fullmatch(r"3\.\d+", text) else text
     return Path(shutil.which(name) or name)
 
@@ -145,8 +144,6 @@ PYTHON = Parsed("python", _python)
 """A Python: its path, its name on PATH, or its version."""
 ARCHS = Parsed("archs", _archs, words=(ALL, architectures.NATIVE))
 """The GPUs that a build is for: `all`, `native`, or their architectures as `TargetGpus`."""
-PART = Parsed("part", Part.parse)
-"""A part such as `1/4`, as a `Part`."""
 SIZE = Parsed("size", _size)
 """A number of bytes, such as `8G`."""
 AGE = Parsed("age", _age)
@@ -219,38 +216,6 @@ def together(*options: Decorator) -> Decorator:
         return functools.reduce(lambda made, option: option(made), reversed(options), command)
 
     return add
-
-
-cache_options = together(
-    click.option(
-        "--cache",
-        "url",
-        metavar="URL",
-        envvar="BUILDER_CACHE",
-        callback=lambda _ctx, _param, value: value or None,
-        help="Also take compiled files from here: a folder, redis://HOST:PORT/0 or s3://BUCKET/PREFIX. "
-        "[env: BUILDER_CACHE]",
-    ),
-    click.option(
-        "--cache-access",
-        "access",
-        type=OneOf(Access, name="access"),
-        envvar="BUILDER_CACHE_ACCESS",
-        default=Access.READ.value,
-        help="What to do with --cache: read it, write to it and read no cache, or both. "
-        "[env: BUILDER_CACHE_ACCESS; default: read]",
-    ),
-    click.option(
-        "--cache-size",
-        "limit",
-        type=SIZE,
-        envvar="BUILDER_CACHE_SIZE",
-        default="10G",
-        help="Most bytes of compiled files in the store. [env: BUILDER_CACHE_SIZE; default: 10G]",
-    ),
-    click.option("--no-cache", is_flag=True, help="Compile every file, and keep none."),
-)
-"""The cache of compiled files; the names are those of the fields of `CacheOptions`."""
 
 
 def taken(kind: type[Any], given: dict[str, Any]) -> dict[str, Any]:

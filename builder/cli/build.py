@@ -12,10 +12,9 @@ from builder.cli import building, view
 from builder.cli.arguments import (
     AGE,
     FOLDER,
-    PART,
     SIZE,
+    Parsed,
     archs_option,
-    cache_options,
     load_test_option,
     python_option,
     store_option,
@@ -23,7 +22,7 @@ from builder.cli.arguments import (
     toolchain_option,
     wheel_version_option,
 )
-from builder.cli.asking import ask_of
+from builder.cli.asking import ask_of, cache_options
 from builder.cli.selecting import (
     NamedKernels,
     backends_option,
@@ -34,6 +33,7 @@ from builder.cli.selecting import (
     unbundled_option,
     variants_option,
 )
+from builder.make.part import Part
 from builder.make.reproducible import Rules
 from builder.plan import choosing, dry_run, kernels, size_estimate
 from builder.plan.ask import BuildLimits, KernelBuild, of_machine
@@ -72,7 +72,7 @@ from builder.wheel.options import MANYLINUX
 @toolchain_option
 @click.option(
     "--part",
-    type=PART,
+    type=Parsed("part", Part.parse),
     metavar="K/N",
     help="Compile the K-th of N parts of the files into the cache, and make no wheel.",
 )

@@ -15,14 +15,13 @@ from builder.cli import building, view
 from builder.cli.arguments import (
     AGE,
     FOLDER,
-    cache_options,
     kernel_argument,
     python_option,
     store_option,
     toolchain_option,
     wheel_version_option,
 )
-from builder.cli.asking import ask_of
+from builder.cli.asking import ask_of, cache_options
 from builder.cli.publishing import HUB, HubTarget, Shown, require_release
 from builder.cli.selecting import backends_option, sets_option, variants_option
 from builder.engine.outcome import CellOutcome

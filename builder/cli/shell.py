@@ -16,14 +16,13 @@ from builder.author import tests as kernel_tests
 from builder.cli import building, testing, view
 from builder.cli.arguments import (
     archs_option,
-    cache_options,
     kernel_argument,
     load_test_option,
     python_option,
     store_option,
     toolchain_option,
 )
-from builder.cli.asking import ask_of
+from builder.cli.asking import ask_of, cache_options
 from builder.cli.selecting import variants_option
 from builder.config import Backend
 from builder.engine import local

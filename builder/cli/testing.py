@@ -5,8 +5,8 @@ from typing import Any
 import click
 
 from builder.author.test_build import TestRequest
-from builder.cli.arguments import archs_option, cache_options, load_test_option, python_option, store_option, together
-from builder.cli.asking import ask_of
+from builder.cli.arguments import archs_option, load_test_option, python_option, store_option, together
+from builder.cli.asking import ask_of, cache_options
 from builder.cli.selecting import variants_option
 from builder.matrix import SETS
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
 
-from builder import codec, toml
+from builder import toml
 from builder.config.dependencies import Known
 from builder.config.values import Backend, Framework, InvalidValueError
 from builder.resources import DATA
@@ -64,8 +64,7 @@ class LibraryName(Known):
 @cache
 def table() -> Mapping[str, LibraryFacts]:
     """Return the facts of every library by its name, in the file's order."""
-    tables = toml.loads((DATA / "libraries.toml").read_text(encoding="utf-8"))
-    return {name: codec.decode(LibraryFacts, given) for name, given in tables.items()}
+    return {name: LibraryFacts(**given) for name, given in toml.facts(DATA / "libraries.toml").items()}
 
 
 def to_load(names: Iterable[LibraryName], framework: Framework) -> tuple[str, ...]:

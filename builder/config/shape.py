@@ -11,15 +11,13 @@ import itertools
 import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(NamedTuple):
     """A value that is one TOML scalar: `str`, `int`, `bool`, an enum of strings, or a class made from a string.
 
     Such a class may have `pattern` (a regular expression) or `names()` (every valid value).
@@ -29,52 +27,45 @@ class Scalar:
     minimum: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(NamedTuple):
     """A value that must be this integer."""
 
     value: int
 
 
-@dataclass(frozen=True, slots=True)
-class Array:
+class Array(NamedTuple):
     """An array of values of one kind."""
 
     item: "Kind"
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(NamedTuple):
     """A table whose keys are names of the user's choice, or of an enum."""
 
     key: type
     value: "Kind"
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """A table with the keys of a dataclass."""
 
     type: type
 
 
-@dataclass(frozen=True, slots=True)
-class Tagged:
+class Tagged(NamedTuple):
     """A table whose key `tag` says which dataclass has its other keys: one of the `variants()` of their base."""
 
     tag: str
     variants: tuple[tuple[str, type], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class OneOf:
+class OneOf(NamedTuple):
     """A TOML scalar of one of several types."""
 
     scalars: tuple[Scalar, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """A scalar, or else a table or an array."""
 
     scalar: Scalar
@@ -84,8 +75,7 @@ class Choice:
 Kind = Scalar | Constant | Array | Table | Record | Tagged | Choice | OneOf
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class Field(NamedTuple):
     """A key of a table."""
 
     name: str

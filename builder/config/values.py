@@ -8,7 +8,7 @@ from enum import Enum
 from functools import cache, total_ordering
 from typing import Any, ClassVar
 
-from builder import codec, toml
+from builder import toml
 from builder.config.text import KeyPath
 from builder.resources import DATA
 from builder.wording import quoted
@@ -46,8 +46,8 @@ class BackendFacts:
 @cache
 def backend_facts() -> Mapping[str, BackendFacts]:
     """Return the facts of every backend by its name, in the file's order."""
-    tables = toml.loads((DATA / "backends.toml").read_text(encoding="utf-8"))
-    return {name: codec.decode(BackendFacts, {"init": name, **given}) for name, given in tables.items()}
+    tables = toml.facts(DATA / "backends.toml")
+    return {name: BackendFacts(**{"init": name, **given}) for name, given in tables.items()}
 
 
 class Word(str, Enum):

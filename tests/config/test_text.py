@@ -6,11 +6,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from builder import toml as tomllib
+from builder.config import _positions
 from builder.config.text import LARGEST, Source, dotted
 from builder.errors import ConfigError, Problem
 from builder.kernel import load
 from builder.lint.findings import CheckReport, locate, to_text
-from tests.config.texts import refusal_of, source
+from tests.config.texts import GENERAL, refusal_of, source
 
 
 def cut(source, span):
@@ -160,7 +161,7 @@ def test_a_text_that_is_not_toml_is_refused_where_it_goes_wrong(text, message, l
 
 
 def test_the_places_of_a_good_config_are_not_searched_for(tmp_path):
-    (tmp_path / "build.toml").write_text(NOARCH, encoding="utf-8")
+    (tmp_path / "build.toml").write_text(f"{GENERAL}[torch-noarch]\n", encoding="utf-8")
     before = _positions.scan.cache_info()
     load(tmp_path)
     assert _positions.scan.cache_info() == before
