@@ -1,7 +1,6 @@
 """`builder build`: build the wheels of a kernel."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from builder.cli.arguments import (
     load_test_option,
     python_option,
     store_option,
-    taken,
     toolchain_option,
     wheel_version_option,
 )
@@ -36,7 +34,7 @@ from builder.cli.selecting import (
 from builder.make.part import Part
 from builder.make.reproducible import Rules
 from builder.plan import choosing, dry_run, kernels, size_estimate
-from builder.plan.ask import BuildLimits, KernelBuild, of_machine
+from builder.plan.ask import KernelBuild, own_cores, own_memory
 from builder.plan.kernels import Chosen
 from builder.wheel.options import MANYLINUX
 
@@ -51,9 +49,18 @@ from builder.wheel.options import MANYLINUX
 @unbundled_option
 @click.option("--output", type=FOLDER, default=Path("dist"), show_default=True)
 @click.option(
-    "--jobs", "cores", type=click.IntRange(min=1), help="Most compilers at once. Default: the cores there are."
+    "--jobs",
+    "cores",
+    type=click.IntRange(min=1),
+    default=own_cores,
+    help="Most compilers at once. Default: the cores there are.",
 )
-@click.option("--memory", type=SIZE, help="Most memory for compilers. Default: what the machine and its cgroup have.")
+@click.option(
+    "--memory",
+    type=SIZE,
+    default=own_memory,
+    help="Most memory for compilers. Default: what the machine and its cgroup have.",
+)
 @store_option
 @click.option("--engine", type=click.Choice(["local", "nix"]), default="local", show_default=True, help="What builds.")
 @click.option("--package-set", default="nixpkgs", show_default=True, help="With Nix: 'nixpkgs', 'host', or a folder.")
@@ -105,11 +112,9 @@ def command(
 
     Without --variant: every cell that this machine can build, and the reason for each that it cannot.
     """
-    limits = {name: most for name, most in taken(BuildLimits, given).items() if most is not None}
     ask = ask_of(
         kernels=named.folders,
         several=named.several,
-        limits=replace(of_machine(), **limits),
         only_possible=not given["variants"],
         crosses=bool(given["systems"] or given["variants"]),
         rules=Rules.from_json(experiment),

@@ -49,8 +49,8 @@ def of_machine(environ: Mapping[str, str], store: Store) -> Iterator[Fact]:
     yield Fact(name="system", found=f"{toolchain.system()}, {platform.platform(terse=True)}")
     if sys.platform == "linux" and platform.libc_ver()[0] != "glibc":
         yield Fact(name="glibc", found=None, help="torch has no wheels for another C library: build in a container")
-    machine = asks.of_machine()
-    yield Fact(name="cores, memory", found=f"{machine.cores}, {machine.memory / 2**30:.0f} GiB for compilers")
+    memory = f"{asks.own_memory() / 2**30:.0f} GiB for compilers"
+    yield Fact(name="cores, memory", found=f"{asks.own_cores()}, {memory}")
     yield Fact(name="Python", found=f"{platform.python_version()} ({platform.python_implementation()})")
     yield from _compilers(environ)
     yield from _programs(environ)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from builder.config import Framework
 from builder.matrix import Cell
-from builder.plan.ask import BuildLimits
 
 GiB = 1 << 30
 _DEFAULT_FILE_MEMORY = 0.5
@@ -34,8 +33,8 @@ class Budget:
     memory of the largest one. A cell for which that is too much gets a fixed number of compilers of its own.
     """
 
-    def __init__(self, limits: BuildLimits) -> None:
-        self._limits = limits
+    def __init__(self, *, cores: int, memory: int) -> None:
+        self._cores, self._memory = cores, memory
         self._changed = threading.Condition()
         self._running = 0
         self._own = 0
@@ -50,7 +49,7 @@ class Budget:
         A cell that is too large for the whole budget runs alone, one compiler at a time. `learned` is what the largest
         compiler of an earlier build took, in bytes.
         """
-        need, cores, memory = max(learned or file_memory(cell), _LEAST), self._limits.cores, self._limits.memory
+        need, cores, memory = max(learned or file_memory(cell), _LEAST), self._cores, self._memory
         shares = not alone and need * cores <= memory
         with self._changed:
             self._changed.wait_for(
@@ -77,8 +76,8 @@ class Budget:
                 self._changed.notify_all()
 
     def _free(self, *more: int) -> int:
-        shared = max([*self._sharing, *more], default=0) * self._limits.cores
-        return self._limits.memory - self._own - shared
+        shared = max([*self._sharing, *more], default=0) * self._cores
+        return self._memory - self._own - shared
 
 
 class Jobserver:

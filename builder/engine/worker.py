@@ -63,8 +63,8 @@ class Shared:
         writable = ask.store.prepare()
         with ask.store.scratch() as folder, contextlib.ExitStack() as stack:
             shared = cls(
-                budget=Budget(ask.limits),
-                jobserver=Jobserver(folder, cores=ask.limits.cores),
+                budget=Budget(cores=ask.cores, memory=ask.memory),
+                jobserver=Jobserver(folder, cores=ask.cores),
                 processes=Processes(),
                 writable=writable,
                 cache=CompiledFiles.of(ask, writable=writable),
@@ -294,7 +294,7 @@ class Worker:
             else:
                 log = folder / "log"
             # Memory that limits a cell is a limit of its own, which a jobserver of all cells does not know.
-            shares = not alone and jobs == ask.limits.cores
+            shares = not alone and jobs == ask.cores
             held.enter_context(
                 self.shared.jobserver.hold(1 if shares else jobs, give_up=lambda: self.shared.processes.cancelled)
             )

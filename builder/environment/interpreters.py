@@ -66,15 +66,14 @@ def interpreter_for(
     pins: Pins,
     requirement: Requirement,
     *,
-    finders: Finders,
+    search: Callable[[str], Path | None],
     preferred: Path | None = None,
-    search: Callable[[str], Path | None] | None = None,
     only: str | None = None,
 ) -> Interpreter:
     """Return a Python for which `requirement` is pinned: `preferred`, the running one, or the newest that is installed.
 
-    With `only` it is the Python of this tag. `search` finds a Python by its tag in place of uv: a caller with many
-    requirements can remember what was found.
+    With `only` it is the Python of this tag. `search` finds one by its tag, as `find` does: a caller with many
+    requirements remembers what was found.
 
     Raises:
         MissingPinsError: there are no pins for any Python.
@@ -93,7 +92,7 @@ def interpreter_for(
     if not pinned:
         pins.environment(requirement)
     for tag in reversed(pinned):
-        path = find(tag, finders=finders) if search is None else search(tag)
+        path = search(tag)
         if path is not None:
             return Interpreter(path=path, tag=tag)
     raise NoPythonError(requirement, versions=tuple(map(dotted, pinned)))

@@ -1,9 +1,8 @@
 """The build matrix: the cells of a config, and the reason for each row that gives none."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from builder import codec
 from builder.config import Backend, Config, Framework, Version
 from builder.config.libraries import LibraryName
 from builder.config.source_tables import ExtensionName
@@ -11,8 +10,9 @@ from builder.errors import BuilderError
 from builder.matrix.rules import (
     SETS,
     BackendRequest,
+    Cell,
+    Decision,
     KeyPath,
-    Place,
     Row,
     Unmet,
     is_noarch,
@@ -22,7 +22,6 @@ from builder.matrix.rules import (
     unmet,
     unmet_of_extension,
 )
-from builder.matrix.variant import Variant
 from builder.wording import nearest
 
 __all__ = [
@@ -74,47 +73,6 @@ def require_backends(config: Config, named: Iterable[Backend]) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cell(Place):
-    """One wheel to build, named by its variant."""
-
-    variant: str
-    framework: Framework
-    backend: Backend
-    compute: str
-    stable_abi: Version | None = None
-    tvm_ffi: Version | None = None
-    python: str | None = field(default=None, metadata=codec.spelled(sparse=True))
-    """The one Python that the library is for, such as `cp312`; None where one library serves them all."""
-    bundle: bool = True
-    set: str = "release"
-
-    @property
-    def noarch(self) -> bool:
-        """Whether the wheel has only Python files."""
-        return self.framework is Framework.TORCH_NOARCH
-
-    @property
-    def name(self) -> Variant:
-        """The variant name, taken apart."""
-        return Variant.parse(self.variant)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
-    """The outcome of one row: a cell, or the rule that left it out."""
-
-    row: Row
-    cell: Cell | None
-    rule: str
-    """`built`, `merged` or what left the row out: `backend`, `toolkit`, `torch`, `stable-abi`, …"""
-    message: str
-    key: KeyPath = ()
-    """The key of `build.toml` that decided."""
-    remedy: str = ""
-    """The change that would give a cell; empty for a row that is built."""
-
-
 def select(config: Config, among: Iterable[Row], *, unbundled: bool = False) -> tuple[Cell, ...]:
     """Return the cells of `config`, in matrix order; `unbundled` adds cells that are not released."""
     decisions = decide(config, among, unbundled=unbundled)
@@ -137,8 +95,7 @@ def decide(config: Config, among: Iterable[Row], *, unbundled: bool = False) -> 
     for row, why in zip(candidates, reasons, strict=True):
         request = requests[row.backend]
         if why is not None:
-            refused = Decision(row=row, cell=None, rule=why.rule, message=why.message, key=why.key, remedy=why.remedy)
-            decisions.append(refused)
+            decisions.append(why)
         elif request.merges and not request.each_python and newest[_group(request, row)] is not row:
             decisions.append(_merged(request, row, newest[_group(request, row)]))
         else:
@@ -240,7 +197,7 @@ def _kept(request: BackendRequest, row: Row, taken: dict[tuple[str, str], Row]) 
     if first is row:
         return Decision(row=row, cell=cell, rule="built", message=f"built as {cell.variant}")
     message = f"an earlier row ({first}) already gives {cell.variant}"
-    return Decision(row=row, cell=None, rule="merged", message=message, remedy="nothing: one wheel serves both rows")
+    return Decision(row=row, rule="merged", message=message, remedy="nothing: one wheel serves both rows")
 
 
 def _merged(request: BackendRequest, row: Row, newest: Row) -> Decision:
@@ -251,7 +208,7 @@ def _merged(request: BackendRequest, row: Row, newest: Row) -> Decision:
     else:
         message = f"one stable ABI wheel serves every torch: built with torch {newest.torch} as {variant}"
         key, remedy = ("torch", "stable-abi"), f"without 'stable-abi' for {row.backend}, every torch gets a wheel"
-    return Decision(row=row, cell=None, rule="merged", message=message, key=key, remedy=remedy)
+    return Decision(row=row, rule="merged", message=message, key=key, remedy=remedy)
 
 
 def _cell(request: BackendRequest, row: Row) -> Cell:

@@ -1,16 +1,16 @@
-"""The rows of the build matrix, and the rules that leave out a row, a component or an extension."""
+"""The rows and the cells of the build matrix, and the rules that leave out a row, a component or an extension."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 
-from builder import resources, toml
+from builder import codec, resources, toml
 from builder.config import Backend, Config, Framework, Version
 from builder.config.conditions import When
 from builder.config.source_tables import Component, ExtensionName, Torch
 from builder.config.v5 import CudaGeneral
 from builder.matrix import architectures
-from builder.matrix.variant import dotted
+from builder.matrix.variant import Variant, dotted
 
 SETS = ("release", "preview", "legacy")
 """The sets of rows; a set that is not named is not looked at."""
@@ -91,15 +91,44 @@ def read(text: str) -> tuple[Row, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exclusion:
-    """The reason why a row gives no cell."""
+class Cell(Place):
+    """One wheel to build, named by its variant."""
 
+    variant: str
+    framework: Framework
+    backend: Backend
+    compute: str
+    stable_abi: Version | None = None
+    tvm_ffi: Version | None = None
+    python: str | None = field(default=None, metadata=codec.spelled(sparse=True))
+    """The one Python that the library is for, such as `cp312`; None where one library serves them all."""
+    bundle: bool = True
+    set: str = "release"
+
+    @property
+    def noarch(self) -> bool:
+        """Whether the wheel has only Python files."""
+        return self.framework is Framework.TORCH_NOARCH
+
+    @property
+    def name(self) -> Variant:
+        """The variant name, taken apart."""
+        return Variant.parse(self.variant)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """The outcome of one row: a cell, or the rule that left it out."""
+
+    row: Row
+    cell: Cell | None = None
     rule: str
+    """`built`, `merged` or what left the row out: `backend`, `toolkit`, `torch`, `stable-abi`, …"""
     message: str
     key: KeyPath = ()
-    """The key of `build.toml` that decided, whether or not the file has it."""
-    remedy: str
-    """The change that would give a cell."""
+    """The key of `build.toml` that decided."""
+    remedy: str = ""
+    """The change that would give a cell; empty for a row that is built."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +213,7 @@ def minor(version: str) -> Version:
     return Version(".".join(version.split(".")[:2]))
 
 
-def left_out(request: BackendRequest, row: Row, *, unbundled: bool) -> Exclusion | None:
+def left_out(request: BackendRequest, row: Row, *, unbundled: bool) -> Decision | None:
     """Return the first rule that leaves `row` out."""
     for rule in (_of_framework, _of_versions, _of_matrix_table, _of_conditions):
         why = next(rule(request, row), None)
@@ -192,28 +221,31 @@ def left_out(request: BackendRequest, row: Row, *, unbundled: bool) -> Exclusion
             return why
     if row.bundle or unbundled:
         return None
-    return Exclusion(rule="bundle", message="not part of a release", remedy="pass --all to build it, too")
+    return Decision(row=row, rule="bundle", message="not part of a release", remedy="pass --all to build it, too")
 
 
-def _of_framework(request: BackendRequest, row: Row) -> Iterator[Exclusion]:
+def _of_framework(request: BackendRequest, row: Row) -> Iterator[Decision]:
     """Yield why the row is for none of the kernel's backends, or not for its framework."""
     backends = request.config.general.backends
     if row.backend not in backends:
-        yield Exclusion(
+        yield Decision(
+            row=row,
             rule="backend",
             message=f"{row.backend} is not among the backends ({', '.join(backend.value for backend in backends)})",
             key=("general", "backends"),
             remedy=f"add \"{row.backend}\" to 'general.backends'",
         )
     if row.noarch and not request.noarch:
-        yield Exclusion(
+        yield Decision(
+            row=row,
             rule="noarch",
             message=f"{row.backend} builds only pure-Python kernels",
             key=("general", "backends"),
             remedy=f"remove the components of {row.backend}",
         )
     if request.config.framework is Framework.TVM_FFI and row.tvm_ffi is None:
-        yield Exclusion(
+        yield Decision(
+            row=row,
             rule="tvm-ffi",
             message="the row has no tvm-ffi cell",
             key=("tvm-ffi",),
@@ -221,7 +253,7 @@ def _of_framework(request: BackendRequest, row: Row) -> Iterator[Exclusion]:
         )
 
 
-def _of_versions(request: BackendRequest, row: Row) -> Iterator[Exclusion]:
+def _of_versions(request: BackendRequest, row: Row) -> Iterator[Decision]:
     """Yield which bound of the kernel the row's toolkit or torch is beyond."""
     cuda, torch = request.config.general.cuda, request.config.torch
     bounded: list[tuple[str, str, Version, CudaGeneral | Torch, KeyPath]] = []
@@ -237,9 +269,10 @@ def _of_versions(request: BackendRequest, row: Row) -> Iterator[Exclusion]:
         else:
             continue
         remedy = f"{verb} '{'.'.join(table)}.{side}' to {found}"
-        yield Exclusion(rule=rule, message=f"{what} {found} is {beyond}", key=(*table, side), remedy=remedy)
+        yield Decision(row=row, rule=rule, message=f"{what} {found} is {beyond}", key=(*table, side), remedy=remedy)
     if request.stable is not None and row.torch < request.stable:
-        yield Exclusion(
+        yield Decision(
+            row=row,
             rule="stable-abi",
             message=f"torch {row.torch} is older than the stable ABI {request.stable}",
             key=("torch", "stable-abi"),
@@ -247,7 +280,7 @@ def _of_versions(request: BackendRequest, row: Row) -> Iterator[Exclusion]:
         )
 
 
-def _of_matrix_table(request: BackendRequest, row: Row) -> Iterator[Exclusion]:
+def _of_matrix_table(request: BackendRequest, row: Row) -> Iterator[Decision]:
     """Yield which list in `[matrix]` lacks the system or the toolkit of the row."""
     matrix = request.config.matrix
     own = matrix.backend.get(row.backend)
@@ -258,12 +291,13 @@ def _of_matrix_table(request: BackendRequest, row: Row) -> Iterator[Exclusion]:
     for systems, key in places:
         if systems is not None and row.system not in systems:
             message = f"{row.system} is not among the systems ({', '.join(systems)})"
-            yield Exclusion(
-                rule="systems", message=message, key=key, remedy=f"add \"{row.system}\" to '{'.'.join(key)}'"
+            yield Decision(
+                row=row, rule="systems", message=message, key=key, remedy=f"add \"{row.system}\" to '{'.'.join(key)}'"
             )
     if request.toolkits is not None and row.toolkit is not None and row.release not in request.toolkits:
         named = ", ".join(map(str, sorted(request.toolkits)))
-        yield Exclusion(
+        yield Decision(
+            row=row,
             rule="toolkits",
             message=f"{row.backend} {row.toolkit} is not among the toolkits ({named})",
             key=("matrix", row.backend.value, "toolkits"),
@@ -271,7 +305,7 @@ def _of_matrix_table(request: BackendRequest, row: Row) -> Iterator[Exclusion]:
         )
 
 
-def _of_conditions(request: BackendRequest, row: Row) -> Iterator[Exclusion]:
+def _of_conditions(request: BackendRequest, row: Row) -> Iterator[Decision]:
     """Yield each library of which the row would have no component; `cuda-minver` alone never leaves a row out."""
     if request.noarch:
         return
@@ -292,7 +326,8 @@ def _of_conditions(request: BackendRequest, row: Row) -> Iterator[Exclusion]:
             first, why = next(iter(reasons.items()))
             of = "" if extension is None else f" of the extension '{extension}'"
             said = "; ".join(f"{name}: {each.message}" for name, each in reasons.items())
-            yield Exclusion(
+            yield Decision(
+                row=row,
                 rule="when",
                 message=f"every component{of} is left out: {said}",
                 key=("kernel", first, "when", why.key),

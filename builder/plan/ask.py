@@ -24,19 +24,15 @@ _RESERVED = 0.1
 """Share of the memory that stays free for everything else."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuildLimits:
-    """The cores and the bytes of memory that builds may use."""
-
-    cores: int
-    memory: int
+def own_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def of_machine() -> BuildLimits:
-    """Return what this process may use: its affinity, and the smaller of the machine's and its cgroup's memory."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def own_memory() -> int:
+    """Return the bytes that compilers may use: of the smaller of the machine's and its cgroup's memory."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return BuildLimits(cores=cores, memory=int(min([total, *cgroup_limits()]) * (1 - _RESERVED)))
+    return int(min([total, *cgroup_limits()]) * (1 - _RESERVED))
 
 
 def cgroup_limits(root: Path = Path("/sys/fs/cgroup"), member: Path = Path("/proc/self/cgroup")) -> Iterator[int]:
@@ -76,8 +72,10 @@ class Ask:
         metadata=codec.spelled(write=lambda store: str(store.root), read=lambda root: Store(Path(root)))
     )
     output: Path = Path()
-    limits: BuildLimits = field(default_factory=of_machine)
-    """The cores and the memory that the build may use."""
+    cores: int = field(default_factory=own_cores)
+    """The most compilers at once."""
+    memory: int = field(default_factory=own_memory)
+    """The most bytes that they may use together."""
     environ: Mapping[str, str]
     isolation: bool = True
     python: Path | None = None

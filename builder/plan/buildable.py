@@ -88,7 +88,7 @@ class _Machine:
             framework=Framework.TORCH, version=str(row.torch), compute=row.compute, python="", system=row.system
         )
         try:
-            found = interpreters.interpreter_for(self.known, wanted, finders=self.finders, search=self._python)
+            found = interpreters.interpreter_for(self.known, wanted, search=self._python)
         except interpreters.NoPythonError:
             at_hand = interpreters.at_hand(None)
             if at_hand is None:

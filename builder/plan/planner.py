@@ -145,7 +145,7 @@ class Planner:
             note = {"builder": identity(), **codec.encode(_Known(framework=framework, cuda=cuda))}
             self.ask.store.set_note(_note(spec), note)
         kernels, locked = self._load_test.kernels(cell)
-        job = replace(self._job(spec, framework, tools), cores=self.ask.limits.cores, keeps_bytecode=isolated)
+        job = replace(self._job(spec, framework, tools), cores=self.ask.cores, keeps_bytecode=isolated)
         return with_load_test(job, kernels=kernels, locked=locked)
 
     @contextlib.contextmanager
@@ -195,16 +195,10 @@ class Planner:
 
     def _isolated(self, cell: Cell, project: Project) -> PinnedPackages:
         """Return the environment of a cell."""
-        requirement, places, preferred = self._requirement(cell), indexes.read(self.ask.environ), self.ask.python
-        any_python = False
+        requirement, preferred, any_python = self._requirement(cell), self.ask.python, False
         try:
             found = interpreters.interpreter_for(
-                self.known,
-                requirement,
-                finders=places,
-                preferred=preferred,
-                search=lambda tag: self._search(tag, places),
-                only=cell.python,
+                self.known, requirement, search=self._search, preferred=preferred, only=cell.python
             )
         except interpreters.NoPythonError:
             # It only runs CMake, where nothing is compiled against Python or imported to be tested.
@@ -228,10 +222,11 @@ class Planner:
         """Return what the environment of a cell is for, before a Python is chosen; one without code is loaded here."""
         return self.known.need(replace(cell, system=toolchain.system()) if cell.noarch else cell)
 
-    def _search(self, tag: str, places: indexes.Finders) -> Path | None:
+    def _search(self, tag: str) -> Path | None:
         with self._lock:
             if tag not in self._pythons:
-                self._pythons[tag] = interpreters.find(tag, finders=places, processes=self.processes)
+                finders = indexes.read(self.ask.environ)
+                self._pythons[tag] = interpreters.find(tag, finders=finders, processes=self.processes)
             return self._pythons[tag]
 
     def _job(self, spec: Spec, framework: FrameworkIdentity, tools: Toolchain | None) -> Job:

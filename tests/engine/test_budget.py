@@ -12,7 +12,6 @@ from builder import matrix
 from builder.config import Backend, Framework, Version
 from builder.engine.budget import Budget, GiB, Jobserver
 from builder.plan import ask
-from builder.plan.ask import BuildLimits
 
 CPU = matrix.Cell(
     variant="v-cpu",
@@ -27,24 +26,24 @@ CUDA = replace(CPU, variant="v-cuda", backend=Backend.CUDA)
 
 
 def test_a_cell_gets_every_core_when_memory_allows():
-    with Budget(BuildLimits(cores=8, memory=100 * GiB)).admit(CPU) as jobs:
+    with Budget(cores=8, memory=100 * GiB).admit(CPU) as jobs:
         assert jobs == 8
 
 
 def test_memory_limits_how_many_compilers_a_cell_runs():
-    with Budget(BuildLimits(cores=8, memory=6 * GiB)).admit(CUDA) as jobs:
+    with Budget(cores=8, memory=6 * GiB).admit(CUDA) as jobs:
         assert jobs == 2
 
 
 def test_a_cell_that_is_too_large_runs_one_compiler_and_alone():
-    limited = Budget(BuildLimits(cores=8, memory=GiB))
+    limited = Budget(cores=8, memory=GiB)
     with limited.admit(CUDA) as jobs:
         assert jobs == 1
         assert not _admitted(limited, replace(CPU, stable_abi=Version("2.10")))
 
 
 def test_a_cell_waits_until_there_is_memory():
-    limited = Budget(BuildLimits(cores=4, memory=6 * GiB))
+    limited = Budget(cores=4, memory=6 * GiB)
     with limited.admit(CUDA):
         assert not _admitted(limited, CUDA)
     assert _admitted(limited, CUDA)
@@ -63,7 +62,7 @@ def _admitted(limited, wanted):
 
 
 def test_what_a_cell_took_is_given_back_when_it_fails():
-    limited = Budget(BuildLimits(cores=4, memory=3 * GiB))
+    limited = Budget(cores=4, memory=3 * GiB)
     with pytest.raises(RuntimeError), limited.admit(CUDA):
         raise RuntimeError
     assert _admitted(limited, CUDA)
@@ -88,7 +87,7 @@ def test_a_cgroup_of_version_1_limits_the_memory(tmp_path):
 
 
 def test_what_an_earlier_build_took_is_what_the_next_is_admitted_by():
-    with Budget(BuildLimits(cores=8, memory=4 * GiB)).admit(CUDA, learned=GiB // 2) as jobs:
+    with Budget(cores=8, memory=4 * GiB).admit(CUDA, learned=GiB // 2) as jobs:
         assert jobs == 8
 
 
@@ -97,9 +96,8 @@ def test_a_machine_without_cgroups_has_no_limit(tmp_path):
 
 
 def test_this_machine_has_cores_and_memory():
-    found = ask.of_machine()
-    assert found.cores >= 1
-    assert found.memory > 0
+    assert ask.own_cores() >= 1
+    assert ask.own_memory() > 0
 
 
 @pytest.fixture
@@ -182,14 +180,14 @@ def test_tokens_of_compilers_that_were_killed_come_back(server):
 
 
 def test_cells_that_share_the_cores_take_the_memory_of_the_largest_compilers_alone():
-    limited = Budget(BuildLimits(cores=4, memory=12 * GiB))
+    limited = Budget(cores=4, memory=12 * GiB)
     with limited.admit(CUDA) as jobs, limited.admit(CPU) as other:
         assert (jobs, other) == (4, 4)
         assert _admitted(limited, CUDA)
 
 
 def test_what_runs_alone_has_nothing_beside_it():
-    limited = Budget(BuildLimits(cores=4, memory=100 * GiB))
+    limited = Budget(cores=4, memory=100 * GiB)
     with limited.admit(CPU, alone=True) as jobs:
         assert jobs == 1
         assert not _admitted(limited, CPU)

@@ -1,5 +1,6 @@
 """The pinned environments themselves, from the index and the find-links folders of this machine."""
 
+import functools
 import os
 import re
 import subprocess
@@ -46,7 +47,8 @@ def make(store, **wanted):
     settings = indexes.read(os.environ)
     defaults = {"framework": Framework.TORCH, "version": "2.13", "compute": "cpu", "system": toolchain.system()}
     requirement = pins.Requirement(python="", **{**defaults, **wanted})
-    python = interpreters.interpreter_for(known, requirement, finders=settings)
+    search = functools.partial(interpreters.find, finders=settings)
+    python = interpreters.interpreter_for(known, requirement, search=search)
     pinset = known.environment(pins.Requirement(**{**defaults, **wanted}, python=python.tag))
     return pinned.make(pinset, store_root=store, python=python.path, installer=Installer(finders=settings))
 
