@@ -58,16 +58,12 @@ def systems_option(what: str) -> Decorator:
     return click.option("--system", "systems", type=Name("system", SYSTEMS), multiple=True, help=what)
 
 
-def _sets(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
-    return SETS if ALL in value else value or Scope().sets
-
-
 sets_option = click.option(
     "--set",
     "sets",
     type=Name("set", (*SETS, ALL)),
     multiple=True,
-    callback=_sets,
+    callback=lambda _ctx, _param, names: SETS if ALL in names else names or Scope().sets,
     help=f"Rows to look at; may be repeated. Default: {SETS[0]}.",
 )
 torches_option = click.option(
@@ -93,12 +89,13 @@ class NamedKernels:
     """Whether results are shown as those of several kernels: a pattern may pick only one today."""
 
 
-def _given(_ctx: click.Context, _param: click.Parameter, value: tuple[Path, ...]) -> NamedKernels:
-    return find(value or (Path(),))
-
-
 kernels_argument = click.argument(
-    "named", metavar="[DIR]...", nargs=-1, type=PATH, callback=_given, shell_complete=completing.kernels
+    "named",
+    metavar="[DIR]...",
+    nargs=-1,
+    type=PATH,
+    callback=lambda _ctx, _param, names: find(names or (Path(),)),
+    shell_complete=completing.kernels,
 )
 """The folders of kernels, the current one by default; the command gets them as `named`."""
 

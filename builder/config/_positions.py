@@ -81,12 +81,6 @@ class _RefusedError(Exception):
     """Reading on would take a parser too long, or too deep."""
 
 
-def is_flat(text: str) -> bool:
-    """Whether a text is surely not refused: it is too short, and has too few brackets and dots, for that."""
-    brackets = text.count("[") + text.count("{")
-    return len(text) <= MOST and brackets <= DEEPEST and all(line.count(".") < DEEPEST for line in text.split("\n"))
-
-
 @lru_cache(maxsize=16)
 def scan(text: str) -> Index:
     """Find every key and value of `text`, whose lines end in a line feed."""

@@ -84,7 +84,10 @@ class Source:
         Raises:
             ConfigError: it is not TOML, or nested beyond reason.
         """
-        if not _positions.is_flat(self.text) and self.index.refused is not None:
+        text, deepest = self.text, _positions.DEEPEST
+        # Nearly every text is too short, and has too few brackets and dots, to be refused.
+        flat = len(text) <= _positions.MOST and text.count("[") + text.count("{") <= deepest
+        if not (flat and all(line.count(".") < deepest for line in text.split("\n"))) and self.index.refused:
             message, at = self.index.refused
             remedy = "no config has that many: check the brackets and the dots before this place"
             span = self.span_of(at, at + 1)

@@ -114,18 +114,15 @@ def _part(key: str, part: Any) -> Iterator[str]:
         where = f"{key}.wheels.{system}"
         if system not in built_systems():
             yield f"{where}: unknown system; known are {', '.join(built_systems())}"
-        elif not isinstance(pythons, dict):
+            continue
+        if not isinstance(pythons, dict):
             yield f"{where}: must be a table"
-        else:
-            yield from _lists(where, pythons)
-
-
-def _lists(key: str, pythons: dict[str, Any]) -> Iterator[str]:
-    for python, files in pythons.items():
-        if not re.fullmatch(r"any|cp3\d+", python):
-            yield f"{key}.{python}: must be a Python tag such as 'cp311', or 'any'"
-        if not _is_strings(files):
-            yield f"{key}.{python}: must be a list of file names"
+            continue
+        for python, files in pythons.items():
+            if not re.fullmatch(r"any|cp3\d+", python):
+                yield f"{where}.{python}: must be a Python tag such as 'cp311', or 'any'"
+            if not _is_strings(files):
+                yield f"{where}.{python}: must be a list of file names"
 
 
 def _wheel(file: str, facts: Any) -> Iterator[str]:

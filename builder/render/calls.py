@@ -33,35 +33,20 @@ class Calls:
 
     binding: Call
     components: tuple[Call, ...]
+    when: Arguments
+    """The condition of an extension."""
     own_objects: bool
     """Whether some are compiled into objects of their own."""
-    when: Arguments = field(default_factory=dict)
-    """The condition of an extension."""
-
-    @property
-    def has_file_flags(self) -> bool:
-        """Whether any gives flags to single sources."""
-        return any(call.file_flags for call in (self.binding, *self.components))
-
-    @property
-    def has_conditions(self) -> bool:
-        """Whether the library or any component has a condition."""
-        return bool(self.when) or any(call.when for call in self.components)
-
-    @property
-    def may_be_absent(self) -> bool:
-        """Whether the library has a condition."""
-        return bool(self.when)
-
-    @property
-    def may_be_empty(self) -> bool:
-        """Whether every component has a condition."""
-        return bool(self.components) and all(call.when for call in self.components)
-
-    @property
-    def has_libraries(self) -> bool:
-        """Whether any is linked to libraries."""
-        return any(call.libraries for call in (self.binding, *self.components))
+    has_file_flags: bool
+    """Whether any gives flags to single sources."""
+    has_conditions: bool
+    """Whether the library or any component has a condition."""
+    may_be_absent: bool
+    """Whether the library has a condition."""
+    may_be_empty: bool
+    """Whether every component has a condition."""
+    has_libraries: bool
+    """Whether any is linked to libraries."""
 
 
 def of(
@@ -100,14 +85,22 @@ def of(
         calls.setdefault(library, []).append(call)
     found = {}
     for library, (binding, *components) in calls.items():
+        every = (binding, *components)
         when: Arguments = {}
         if library is not None:
             parts = [part for part in config.components(backend).values() if part.extension == library]
             given = config.extension[ExtensionName(library)].when
             when = arguments.when({"EXTENSION": library}, given, parts, only)
-        names = {call.name for call in (binding, *components)}
         found[library] = Calls(
-            binding=binding, components=tuple(components), own_objects=not own.isdisjoint(names), when=when
+            binding=binding,
+            components=tuple(components),
+            when=when,
+            own_objects=any(call.name in own for call in every),
+            has_file_flags=any(call.file_flags for call in every),
+            has_conditions=bool(when) or any(call.when for call in components),
+            may_be_absent=bool(when),
+            may_be_empty=bool(components) and all(call.when for call in components),
+            has_libraries=any(call.libraries for call in every),
         )
     return found
 

@@ -109,24 +109,19 @@ def without_stored(plan: CiPlan, stored: Callable[[Cell], bool]) -> CiPlan:
 
 
 def _notes(kernel: Kernel, cells: Iterable[Cell]) -> Iterator[Note]:
+    """Yield what each cell leaves out, which cells of one toolkit, torch and system have in common."""
     found: dict[tuple[object, ...], list[tuple[str, str, KeyPath]]] = {}
     for cell in cells:
         same = (cell.backend, cell.toolkit, cell.framework, cell.torch, cell.system)
         if same not in found:
-            found[same] = list(_remarks(kernel, cell))
+            covered = [(each.rule, each.message, each.key) for each in coverage.of(kernel.config, cell)]
+            found[same] = [
+                *((each.rule, each.message, each.key) for each in absent(kernel.config, cell)),
+                *((rule, message, key) for rule, message, key in covered if message is not None),
+                *(("require", why, ("require", "gpus")) for _, why in coverage.unserved(kernel.config, cell)),
+            ]
         for rule, message, key in found[same]:
             yield Note(variant=cell.variant, rule=rule, message=message, key=key)
-
-
-def _remarks(kernel: Kernel, cell: Cell) -> Iterator[tuple[str, str, KeyPath]]:
-    """Yield rule, message and key of what cells of one toolkit leave out."""
-    for one in absent(kernel.config, cell):
-        yield one.rule, one.message, one.key
-    for covered in coverage.of(kernel.config, cell):
-        if covered.message is not None:
-            yield covered.rule, covered.message, covered.key
-    for _, why in coverage.unserved(kernel.config, cell):
-        yield "require", why, ("require", "gpus")
 
 
 MERGED = "merged"
