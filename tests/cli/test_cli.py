@@ -42,6 +42,13 @@ def test_building_imports_what_reads_mail_or_talks_tls_only_where_it_is_needed()
     assert not {"ssl", "email.parser", "importlib.metadata"} & set(loaded)
 
 
+def test_python_looks_for_no_garbage_when_a_command_has_ended():
+    script = "import atexit, gc\natexit.register(lambda: print(gc.get_freeze_count()))\n"
+    script += "from builder import cli\ncli.main(['completion', 'bash'])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert int(done.stdout.splitlines()[-1]) > 1000
+
+
 def test_version_is_the_package_version():
     assert builder("--version").stdout == f"builder, version {__version__}\n"
 
