@@ -1,6 +1,5 @@
 """The C++ and C compilers, of this machine's system and of another."""
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -75,6 +74,8 @@ def _identified(
     files: tuple[str, ...] = (),
     calls: Path | None = None,
 ) -> Tool:
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  start-up time, of what asks no compiler
+
     asked = [f"-print-prog-name={name}" for name in (*_COMPILER_PARTS, *programs)]
     asked += [f"-print-file-name={name}" for name in (*_COMPILER_FILES, *files)]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
