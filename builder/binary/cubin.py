@@ -1,6 +1,6 @@
-"""Cubins, the ELF files that CUDA's machine code is in: whether one has code, and whether two have the same.
+"""Compare cubins, the ELF files with CUDA's machine code, and tell whether one has code at all.
 
-The layout was read from what ptxas 12.4, 13.0 and 13.2 write; NVIDIA documents it nowhere.
+NVIDIA does not document the layout; it was read from the output of ptxas 12.4, 13.0 and 13.2.
 """
 
 import struct
@@ -15,7 +15,7 @@ _HEADER = struct.Struct("<40xQ10xHHH")
 SECTION = struct.Struct("<IIQQQQIIQQ")
 NO_BITS = 8
 _FILLED = (b".text.", b".nv.global", b".nv.constant", b".merc.text")
-"""The beginnings of the names of sections that have code or data."""
+"""Sections with code or data have names that begin like this."""
 _ABOUT = (b".note.nv.", b".nv.compat")
 """Sections that say how a cubin was made, and for which GPU; none of it runs."""
 OF_KERNEL = b".nv.info."
@@ -29,15 +29,15 @@ LONGEST_NAME = 1 << 16
 class _Section:
     name: bytes
     header: tuple[int, ...]
-    """Its type, flags, size, link, more, alignment and size of an entry; not where it is."""
+    """Its type, flags, size, link, more, alignment and entry size, but not its offset."""
     content: bytes
 
 
 def has_no_code(data: Data, start: int, end: int, budget: Budget) -> bool:
-    """Whether a cubin has no kernel and no data; False for what is no cubin.
+    """Whether a cubin has no kernel and no data; False if it is not a cubin.
 
     Raises:
-        DeviceCodeError: it has more sections than are read.
+        DeviceCodeError: it has too many sections.
     """
     found = table(data, start, end)
     if found is None:
@@ -63,10 +63,10 @@ def table(data: Data, start: int, end: int) -> tuple[int, range] | None:
 
 
 def does_as(kept: bytes, other: bytes) -> bool:
-    """Whether a GPU that both are for does with `kept` all that it does with `other`: the same code and data.
+    """Whether `kept` can replace `other` on a GPU that could load both: they have the same code and data.
 
-    What they say of how they were made may differ, and of its kernels `kept` may tell the driver more: ptxas adds a
-    workaround to those for 8.6 that those for 8.9 do not need. False for what is no cubin, or a damaged one.
+    The notes about how they were made may differ, and `kept` may tell the driver more about its kernels: ptxas adds a
+    workaround for 8.6 that 8.9 does not need. False if one is damaged or is not a cubin.
     """
     mine, theirs = _sections(kept), _sections(other)
     if mine is None or theirs is None or len(mine) != len(theirs):
@@ -100,7 +100,7 @@ def _sections(cubin: bytes) -> list[_Section] | None:
 
 
 def _records(content: bytes) -> Counter[bytes] | None:
-    """Return the records of a section `.nv.info`, in no order; None where they do not end with it."""
+    """Count the records of a `.nv.info` section; None if the section does not end with a record."""
     found: Counter[bytes] = Counter()
     at = 0
     while at + RECORD.size <= len(content):

@@ -1,4 +1,4 @@
-"""The device code that is really in a shared object: CUDA fat binaries and HIP offload bundles."""
+"""Find the device code in a shared object: CUDA fat binaries and HIP offload bundles."""
 
 from collections.abc import Iterator
 
@@ -9,13 +9,12 @@ from builder.binary.functions import Function
 
 
 def groups(name: str, data: Data, *, without: Ranges = ()) -> frozenset[Group]:
-    """Return the device code in the file `name`, except in the ranges (offset, size) of `without`, by what is one.
+    """Return the groups of device code in the file `name`, except in the ranges (offset, size) of `without`.
 
-    The whole file is searched, so a renamed section or a file without section headers hides nothing. Equal groups
-    are one.
+    The whole file is searched, so a renamed section or missing section headers hide nothing. Equal groups count once.
 
     Raises:
-        DeviceCodeError: a fat binary or a bundle is damaged, or packed in a way that cannot be read here.
+        DeviceCodeError: a fat binary or a bundle is damaged, or has an unknown compression.
     """
     budget = Budget.of(name, data)
     found = {*fatbin.groups(data, budget, without=without), *offload_bundle.groups(data, budget)}
@@ -26,16 +25,16 @@ def read(name: str, data: Data, *, without: Ranges = ()) -> frozenset[Image]:
     """Return all device code in the file `name`, except in the ranges (offset, size) of `without`.
 
     Raises:
-        DeviceCodeError: a fat binary or a bundle is damaged, or packed in a way that cannot be read here.
+        DeviceCodeError: a fat binary or a bundle is damaged, or has an unknown compression.
     """
     return frozenset().union(*groups(name, data, without=without))
 
 
 def sizes(name: str, data: Data, *, without: Ranges = ()) -> Iterator[Stored]:
-    """Yield each piece of device code that `read` returns, with the bytes that it takes in the file.
+    """Yield each piece of device code that `read` returns, with its size in the file.
 
     Raises:
-        DeviceCodeError: a fat binary or a bundle is damaged, or packed in a way that cannot be read here.
+        DeviceCodeError: a fat binary or a bundle is damaged, or has an unknown compression.
     """
     budget = Budget.of(name, data)
     yield from fatbin.sizes(data, budget, without=without)

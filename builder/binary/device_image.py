@@ -1,4 +1,4 @@
-"""A piece of device code, and how much of a library may be read to find all of it."""
+"""An image of device code, and limits on reading all images of a library."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from builder.errors import BuilderError
 
 _LARGEST_BUNDLES = 256 << 20
 _MAX_RATIO = 32
-"""The multiple of a library's own size that all its compressed bundles may unpack to, beyond `_LARGEST_BUNDLES`."""
+"""All compressed bundles may unpack to this multiple of the library's size, beyond `_LARGEST_BUNDLES`."""
 
 # A library with 200 MB of device code for ten architectures has some thousands of each.
 MOST = {
@@ -23,19 +23,19 @@ MOST = {
 
 
 class DeviceCodeError(BuilderError):
-    """Device code that cannot be read; nothing can be said about its architectures."""
+    """Device code that cannot be read, so its architectures are unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Image:
-    """One piece of device code."""
+    """One image of device code."""
 
     kind: str
     """`sass`, `ptx`, `lto` or `gcn`."""
     arch: str
-    """As a capability (`9.0a`) or a target (`gfx90a`, with its features)."""
+    """A capability (`9.0a`) or a target (`gfx90a`, with its features)."""
     version: str | None = field(default=None, compare=False)
-    """Version of the language, of PTX: such as `9.0`."""
+    """For PTX, the version of the language, such as `9.0`."""
 
     def __str__(self) -> str:
         return {"sass": "machine code for {}", "ptx": "PTX for {}", "lto": "LTO code for {}", "gcn": "code for {}"}[
@@ -45,7 +45,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """A piece of device code, as a library has it."""
+    """An image, as a library stores it."""
 
     image: Image
     size: int
@@ -54,15 +54,15 @@ class Stored:
 
 
 Group = frozenset[Image]
-"""The device code of one source, or of what was linked as one: a loader chooses one image of each group."""
+"""The images of one source, or of sources linked together: a loader chooses one image of each group."""
 Contents = Mapping[Image, Callable[[], bytes]]
-"""The same, each with what returns its content, unpacked."""
+"""The images of a group, each with a function that returns its unpacked content."""
 Ranges = tuple[tuple[int, int], ...]
 
 
 @dataclass(slots=True)
 class Budget:
-    """The bytes of one library that may still be read: its parts can point at each other, and would be read forever."""
+    """The bytes of a library that may still be read: a damaged library's parts can point at each other, without end."""
 
     name: str
     unpacked: int
@@ -71,14 +71,14 @@ class Budget:
 
     @classmethod
     def of(cls, name: str, data: Data) -> "Budget":
-        """Return the budget of a library of that size."""
+        """Return the budget for a library of this size."""
         return cls(name, max(_LARGEST_BUNDLES, _MAX_RATIO * len(data)))
 
     def spend(self, what: str, count: int = 1) -> None:
         """Count one of these, or more.
 
         Raises:
-            DeviceCodeError: there were too many.
+            DeviceCodeError: there are too many of that kind.
         """
         self.left[what] -= count
         if self.left[what] < 0:
@@ -90,7 +90,7 @@ class Budget:
         """Count what a compressed bundle unpacks to, wherever it is unpacked, or another content that is taken.
 
         Raises:
-            DeviceCodeError: it is more than device code of that size has.
+            DeviceCodeError: all bundles together are too large for a library of that size.
         """
         self.unpacked -= size
         if self.unpacked < 0:
@@ -100,17 +100,17 @@ class Budget:
             )
 
     def find(self, data: Data, magic: bytes) -> Iterator[int]:
-        """Yield where a mark of device code is.
+        """Yield each offset of a magic number.
 
         Raises:
-            DeviceCodeError: it is there too often.
+            DeviceCodeError: there are too many.
         """
-        at = data.find(magic, 0)  # a map searches from where it was read to
+        at = data.find(magic, 0)  # a map searches from its read position by default
         while at >= 0:
             self.spend("marks of device code")
             yield at
             at = data.find(magic, at + len(magic))
 
     def damaged(self, what: str, at: int) -> DeviceCodeError:
-        """Return the error for what cannot be read at a byte of the library."""
+        """Return the error for device code that cannot be read at this byte of the library."""
         return DeviceCodeError(f"'{self.name}' has a damaged {what} at byte {at}", help="build it again")

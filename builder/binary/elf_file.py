@@ -1,4 +1,4 @@
-"""The parts of a 64-bit ELF file that the dynamic loader finds: segments, the dynamic section, its strings."""
+"""Read the parts of a 64-bit ELF file that the dynamic loader uses: segments, the dynamic section and its strings."""
 
 import mmap
 import struct
@@ -24,7 +24,7 @@ _PF_X = 1
 _NT_GNU_BUILD_ID = 3
 _ET_DYN = 3
 
-# What real libraries have is far below: libtorch_cpu has 9 program headers, 36 tags and 5 MB of names.
+# Real libraries are far below these limits: libtorch_cpu has 9 program headers, 36 tags and 5 MB of names.
 _MOST_SEGMENTS = 256
 _MOST_TAGS = 4096
 _MOST_NOTES = 4096
@@ -43,7 +43,7 @@ DT_AUXILIARY, DT_FILTER = 0x7FFFFFFD, 0x7FFFFFFF
 
 
 class ElfError(ValueError):
-    """The bytes are not a complete 64-bit ELF shared object; the text says why."""
+    """The bytes are not a complete 64-bit ELF shared object; the message says why."""
 
 
 class Segment(NamedTuple):
@@ -57,7 +57,7 @@ class Segment(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A section header: only a hint, because the loader ignores it."""
+    """A section header: only a hint, since the loader ignores it."""
 
     name: str
     type: int
@@ -68,7 +68,7 @@ class Section(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ElfFile:
-    """An ELF file over its bytes; every reader below raises ElfError on what it cannot trust.
+    """A view of an ELF file's bytes; every method raises ElfError for a damaged part.
 
     Raises:
         ElfError: the file is damaged there.
@@ -153,11 +153,11 @@ class ElfFile:
             raise ElfError(f"it is cut off or damaged: nothing to read at byte {offset}") from error
 
     def _text_at(self, offset: int) -> str:
-        """Return the text at `offset`, up to its zero byte; section names are short."""
+        """Return the text at `offset`, up to its zero byte, for section names, which are short."""
         return bytes(self.data[offset : offset + 64]).split(b"\0", 1)[0].decode("ascii", "backslashreplace")
 
     def offset_of(self, address: int, *, size: int = 0) -> int:
-        """Return where in the file the bytes of an address are."""
+        """Return the file offset of an address."""
         for segment in self.segments:
             if segment.type == _PT_LOAD and segment.address <= address < segment.address + segment.size:
                 if address + size > segment.address + segment.size:
@@ -166,7 +166,7 @@ class ElfFile:
         raise ElfError(f"it is damaged: its dynamic section names address {address:#x}, which is not in the file")
 
     def tag(self, wanted: int) -> int | None:
-        """Return the value of a dynamic tag, if it is there."""
+        """Return the value of a dynamic tag; None if the file lacks it."""
         return next((value for tag, value in self.tags if tag == wanted), None)
 
     @property
@@ -181,17 +181,17 @@ class ElfFile:
         return bytes(self.data[offset : offset + size])
 
     def texts(self, strings: bytes, *wanted: int) -> tuple[str, ...]:
-        """Return the strings of these dynamic tags, in order."""
+        """Return the strings that these dynamic tags name, in order."""
         return tuple(text(strings, value, most=_LONGEST_PATH) for tag, value in self.tags if tag in wanted)
 
     @property
     def executable_stack(self) -> bool:
-        """Whether loading it makes the stack executable; so does a missing PT_GNU_STACK."""
+        """Whether loading the file makes the stack executable; a missing PT_GNU_STACK does, too."""
         return all(segment.flags & _PF_X for segment in self.segments if segment.type == _PT_GNU_STACK)
 
     @property
     def code(self) -> tuple[tuple[int, int], ...]:
-        """Offset and size of the parts of the file that are executable, each byte once."""
+        """Offset and size of the executable parts of the file, each byte once."""
         return merged(
             (segment.offset, segment.size)
             for segment in self.segments
@@ -227,10 +227,10 @@ class ElfFile:
 
 
 def text(strings: bytes, offset: int, *, most: int = _LONGEST_NAME) -> str:
-    """Return the zero-terminated text at `offset` of a string table; it has no more than `most` bytes.
+    """Return the zero-terminated text at `offset` of a string table.
 
     Raises:
-        ElfError: the name is cut off, or longer.
+        ElfError: the name is cut off, or has more than `most` bytes.
     """
     end = strings.find(b"\0", offset, offset + most)
     if end < 0:

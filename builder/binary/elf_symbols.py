@@ -1,4 +1,4 @@
-"""Read what the dynamic loader reads of a 64-bit ELF file: section headers are neither needed nor trusted."""
+"""Read the symbols of a 64-bit ELF file as the dynamic loader does, without relying on section headers."""
 
 import struct
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ _SYMBOL = struct.Struct("<IBBHQQ")
 _NEED = struct.Struct("<HHIII")
 _NEED_VERSION = struct.Struct("<IHHII")
 _SHT_DYNSYM = 11
-# libtorch_cpu, the largest that is read, has 75,000 symbols with 5 MB of names, and 320,000 relocations.
+# libtorch_cpu, the largest library that is read, has 75,000 symbols with 5 MB of names, and 320,000 relocations.
 _MOST_SYMBOLS = 1 << 19
 _MOST_NAMES = 64 << 20
 _MOST_VERSIONS = 1 << 12
@@ -31,13 +31,13 @@ class Symbol:
     """`global`, `weak` or `unique`."""
     size: int = field(default=0, compare=False)
     version: str | None = None
-    """Version asked of another library, such as `GLIBC_2.28`."""
+    """The version required of another library, such as `GLIBC_2.28`."""
     library: str | None = None
-    """The library that version is asked of."""
+    """The library that must have this version."""
 
 
 def versions(file: ElfFile, strings: bytes) -> dict[int, tuple[str, str]]:
-    """Return index → (library, version) of every version that a library needs.
+    """Return the required versions: index → (library, version).
 
     Raises:
         ElfError: the file is damaged there.
@@ -97,8 +97,8 @@ def _version_indices(file: ElfFile, count: int) -> tuple[int, ...]:
 def _symbol_count(file: ElfFile) -> int:
     """Return the length of the symbol table, which no header states.
 
-    The hash tables cover what is exported; the relocations, every symbol the loader will ever look
-    up; a section header may know of more. The largest of them is the answer.
+    The hash tables cover the exported symbols, the relocations every symbol that the loader looks up, and a section
+    header perhaps more. The largest of these numbers counts.
     """
     table, hashes = file.tag(elf.DT_SYMTAB), file.tag(elf.DT_HASH)
     listed = (each.size // _SYMBOL.size for each in file.sections if each.type == _SHT_DYNSYM and each.address == table)

@@ -1,4 +1,4 @@
-"""A shared object, read once: what it needs, what it gives, and how it is linked."""
+"""Read a shared library once: the libraries and symbols it needs, those it provides, and how it is linked."""
 
 from dataclasses import dataclass, field
 
@@ -22,11 +22,11 @@ _MAGICS = {
 
 
 class ExtensionError(BuilderError):
-    """A file that should be a shared library cannot be read as one."""
+    """A file that should be a shared library but cannot be read as one."""
 
 
 def binary_format(head: bytes) -> str | None:
-    """Return `ELF`, `Mach-O` or `PE` for the first bytes of such a file."""
+    """Tell the format by the first bytes of a file: `ELF`, `Mach-O` or `PE`."""
     if head[:2] == b"MZ":
         return "PE"
     return _MAGICS.get(bytes(head[:4]))
@@ -34,7 +34,7 @@ def binary_format(head: bytes) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extension:
-    """A shared library as the dynamic loader sees it; nothing here comes from `.symtab`."""
+    """A shared library as the dynamic loader sees it; `.symtab` is not used."""
 
     name: str
     format: str = "ELF"
@@ -43,16 +43,16 @@ class Extension:
     needed: tuple[str, ...] = ()
     soname: str | None = None
     rpath: tuple[str, ...] = ()
-    """Entries of RPATH and RUNPATH (ELF) or LC_RPATH (Mach-O), as they are written."""
+    """Entries of RPATH and RUNPATH (ELF) or LC_RPATH (Mach-O), unchanged."""
     versions: tuple[tuple[str, str], ...] = ()
-    """(library, version) for every symbol version it needs, also those no symbol uses."""
+    """(library, version) of every symbol version that it requires, even if no symbol uses the version."""
     undefined: tuple[Symbol, ...] = ()
     defined: tuple[Symbol, ...] = ()
     textrel: bool = False
     executable_stack: bool = False
     build_id: str | None = None
     minimum: tuple[int, int] | None = None
-    """The oldest macOS it says it runs on."""
+    """The oldest macOS that it claims to run on."""
     code: tuple[tuple[int, int], ...] = ()
     """Offset and size of the executable parts of the file."""
     relocatable_device_code: tuple[tuple[int, int], ...] = field(default=())
@@ -60,7 +60,7 @@ class Extension:
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """Python modules it can be imported as."""
+        """The Python modules as which it can be imported."""
         return tuple(
             symbol.name.removeprefix("PyInit_") for symbol in self.defined if symbol.name.startswith("PyInit_")
         )
@@ -70,7 +70,7 @@ class Extension:
         """Read the shared library `name` from its bytes.
 
         Raises:
-            ExtensionError: it is empty, damaged, or of a kind that cannot be judged here.
+            ExtensionError: it is empty, damaged, or of an unsupported kind.
         """
         kind = binary_format(bytes(data[:4]))
         if len(data) == 0:

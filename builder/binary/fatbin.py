@@ -1,4 +1,4 @@
-"""The fat binaries of CUDA in a library: machine code and PTX, plain or compressed."""
+"""Read CUDA's fat binaries in a library: machine code and PTX, plain or compressed."""
 
 import bisect
 import struct
@@ -21,30 +21,30 @@ _LZ4, _ZSTANDARD = 0x2000, 0x8000
 _ARCH_SPECIFIC, _FAMILY_SPECIFIC = 1 << 20, 1 << 21
 
 _LARGEST_EMPTY = 1 << 12
-"""Bytes of a cubin without a kernel, of which nvcc makes none above 1,500."""
+"""The most bytes of a cubin that may have no kernel; nvcc's empty ones stay below 1,500."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Entry:
-    """An image as a fat binary has it."""
+    """An image, as a fat binary stores it."""
 
     image: Image
     flags: int
     header: int
-    """The offset of its header, which comes right before it."""
+    """The offset of its header, which comes directly before the image."""
     start: int
     end: int
     whole: int
-    """Its size when it is unpacked; 0 for one that is not compressed."""
+    """Its unpacked size; 0 if it is not compressed."""
 
     @property
     def compressed(self) -> bool:
-        """Whether it is to be unpacked."""
+        """Whether the image is compressed."""
         return self.flags & (_LZ4 | _ZSTANDARD) != 0
 
 
 def groups(data: Data, budget: Budget, *, without: Ranges) -> Iterator[Group]:
-    """Yield what each fat binary outside of the ranges `without` has, except empty cubins.
+    """Yield the images of each fat binary outside the ranges `without`, but no empty cubins.
 
     Raises:
         DeviceCodeError: a fat binary is damaged, or cannot be read here.
@@ -58,7 +58,7 @@ def groups(data: Data, budget: Budget, *, without: Ranges) -> Iterator[Group]:
 
 
 def sizes(data: Data, budget: Budget, *, without: Ranges) -> Iterator[Stored]:
-    """Yield each image outside of the ranges `without`.
+    """Yield each image outside the ranges `without`.
 
     Raises:
         DeviceCodeError: a fat binary is damaged.
@@ -69,10 +69,10 @@ def sizes(data: Data, budget: Budget, *, without: Ranges) -> Iterator[Stored]:
 
 
 def trimmed(name: str, data: bytes, *, keep: Callable[[Contents], Group], without: Ranges = ()) -> bytes:
-    """Return the library `name`, at its size, with only the images that `keep` wants of each fat binary.
+    """Return the library `name` with only the images that `keep` selects from each fat binary; its size stays the same.
 
-    What is left of a fat binary are zeros behind it, so that nothing else of the library moves. One of which nothing is
-    wanted keeps its smallest machine code: who loads it finds what nvcc makes, with nothing for their GPU.
+    Zeros fill the rest of a fat binary, so that nothing else in the library moves. A fat binary of which `keep` selects
+    nothing keeps its smallest machine code: the driver finds a valid fat binary without code for its GPU.
 
     Raises:
         DeviceCodeError: a fat binary is damaged.
@@ -90,7 +90,7 @@ def trimmed(name: str, data: bytes, *, keep: Callable[[Contents], Group], withou
 
 
 def entries(name: str, data: Data) -> Iterator[tuple[Image, bytes]]:
-    """Yield every image of the library `name`, in order, with its content as it is stored.
+    """Yield every image of the library `name`, in order, with its stored content.
 
     Raises:
         DeviceCodeError: a fat binary is damaged.
@@ -118,7 +118,7 @@ def functions(data: Data, budget: Budget, *, without: Ranges) -> Iterator[tuple[
 
 
 def _contents(data: Data, images: Iterable[_Entry], budget: Budget) -> Contents:
-    """Return what gives the content of each image; of those that are there twice nothing, since they are not one."""
+    """Return the content of each image; an image that occurs twice is left out, since its two contents may differ."""
     contents: dict[Image, Callable[[], bytes]] = {}
     for stored in images:
         contents[stored.image] = bytes if stored.image in contents else partial(_content, data, stored, budget)
@@ -126,11 +126,11 @@ def _contents(data: Data, images: Iterable[_Entry], budget: Budget) -> Contents:
 
 
 def _content(data: Data, stored: _Entry, budget: Budget) -> bytes:
-    """Return an image, unpacked.
+    """Unpack an image.
 
     Raises:
         DeviceCodeError: it is damaged.
-        ToolError: this Python does not unpack Zstandard.
+        ToolError: this Python cannot unpack Zstandard.
     """
     packed = bytes(data[stored.start : stored.end])
     if not stored.compressed:
@@ -144,14 +144,14 @@ def _content(data: Data, stored: _Entry, budget: Budget) -> bytes:
 
 
 def _fatbins(data: Data, budget: Budget, without: Ranges) -> Iterator[tuple[int, int, int]]:
-    """Yield where each fat binary outside of the ranges `without` is: its header, its first image, its end."""
+    """Yield the place of each fat binary outside the ranges `without`: its header, its first image, its end."""
     left_out, end = merged(without), 0
     for at in budget.find(data, _FATBIN_MAGIC):
         if at < end or at + _FATBIN.size > len(data):
             continue
         _, version, header, size = _FATBIN.unpack_from(data, at)
         if version != 1 or header < _FATBIN.size:
-            continue  # these four bytes happen to be in code or data
+            continue  # these four bytes occur in code or data by chance
         end = at + header + size
         if end > len(data):
             raise budget.damaged("fat binary", at)
@@ -161,7 +161,7 @@ def _fatbins(data: Data, budget: Budget, without: Ranges) -> Iterator[tuple[int,
 
 
 def _images(data: Data, at: int, end: int, budget: Budget) -> Iterator[_Entry]:
-    """Yield every image of a fat binary, and how it is stored."""
+    """Yield each image of a fat binary, and how it is stored."""
     while at < end:
         budget.spend("CUDA images")
         if at + _IMAGE.size > end:
@@ -187,9 +187,9 @@ def _capability(arch: int, flags: int) -> str:
 
 
 def _is_empty(data: Data, stored: _Entry, budget: Budget) -> bool:
-    """Whether a cubin has no kernel and no data: nvcc adds such ones when it links.
+    """Whether a cubin has no kernel and no data; nvcc adds such cubins when it links.
 
-    It makes them for its default architecture when the link names none, although nobody asked for that one.
+    If the link names no architecture, nvcc adds them for its default one, which nobody asked for.
     """
     if stored.compressed:
         if stored.whole > _LARGEST_EMPTY:

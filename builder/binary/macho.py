@@ -31,12 +31,12 @@ _LONGEST_PATH = 1 << 14
 
 
 class MachoError(ValueError):
-    """The bytes are not a complete 64-bit Mach-O library; the text says why."""
+    """The bytes are not a complete 64-bit Mach-O library; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Macho:
-    """A Mach-O library over its bytes; every reader below raises MachoError on what it cannot trust.
+    """A view of a Mach-O library's bytes; every method raises MachoError for a damaged part.
 
     Raises:
         MachoError: the file is damaged there.
@@ -94,12 +94,12 @@ class Macho:
 
     @property
     def needed(self) -> tuple[str, ...]:
-        """Libraries it loads, by install name."""
+        """The install names of the libraries that it loads."""
         return self._texts(*_LC_LOADS)
 
     @property
     def name(self) -> str | None:
-        """Its own install name."""
+        """The install name of the library itself."""
         return next(iter(self._texts(_LC_ID_DYLIB)), None)
 
     @property
@@ -115,7 +115,7 @@ class Macho:
 
     @property
     def minimum(self) -> tuple[int, int] | None:
-        """The oldest macOS it says it runs on."""
+        """The oldest macOS that it claims to run on."""
         for command, at, _ in self.commands:
             if command == _LC_BUILD_VERSION:
                 version = self._unpack(_BUILD_VERSION, at)[3]

@@ -1,4 +1,4 @@
-"""The offload bundles of HIP in a library, plain or compressed."""
+"""Read HIP's offload bundles in a library, plain or compressed."""
 
 import contextlib
 import struct
@@ -22,20 +22,20 @@ _STEP = 1 << 14
 
 
 def groups(data: Data, budget: Budget) -> Iterator[Group]:
-    """Yield what each bundle has.
+    """Yield the images of each bundle.
 
     Raises:
-        DeviceCodeError: a bundle is damaged, or packed in a way that cannot be read here.
+        DeviceCodeError: a bundle is damaged, or has an unknown compression.
     """
     for bundle in _bundles(data, budget):
         yield frozenset(image for image, _, _ in _images(bundle, budget))
 
 
 def sizes(data: Data, budget: Budget) -> Iterator[Stored]:
-    """Yield each piece of code, with its share of the bytes that its bundle takes in the file.
+    """Yield each image, with its share of its bundle's size in the file.
 
     Raises:
-        DeviceCodeError: a bundle is damaged, or packed in a way that cannot be read here.
+        DeviceCodeError: a bundle is damaged, or has an unknown compression.
     """
     for bundle in _bundles(data, budget):
         for image, _, size in _images(bundle, budget):
@@ -59,23 +59,23 @@ def functions(data: Data, budget: Budget) -> Iterator[tuple[Image, Function]]:
 
 @dataclass(slots=True)
 class _Bundle:
-    """A bundle, whose table stands at its beginning; one that is compressed is unpacked as far as it is read."""
+    """A bundle, which begins with its table; a compressed bundle is unpacked only as far as it is read."""
 
     data: Data
     at: int
     size: int
-    """All its bytes, when unpacked."""
+    """Its unpacked size."""
     stored: int
-    """The bytes that it takes in the file."""
+    """Its size in the file."""
     pieces: Iterator[bytes] | None = None
-    """Its content, unpacked; None for one that is not compressed."""
+    """Its content, unpacked; None if the bundle is not compressed."""
     content: bytearray = field(default_factory=bytearray)
 
     def read(self, start: int, end: int) -> bytes:
-        """Return a part, cut off at the end."""
+        """Return the bytes from `start` to `end`, or fewer if the bundle ends before."""
         if self.pieces is None:
             return bytes(self.data[self.at + start : self.at + end])
-        with contextlib.suppress(UnpackError):  # what is missing is missed by who reads
+        with contextlib.suppress(UnpackError):  # the caller notices missing bytes
             while len(self.content) < end and (piece := next(self.pieces, None)) is not None:
                 self.content += piece
         return bytes(self.content[start:end])
@@ -90,7 +90,7 @@ def _bundles(data: Data, budget: Budget) -> Iterator[_Bundle]:
         version, method = struct.unpack_from("<HH", data, at + 4)
         layout = _PACKED_HEADERS.get(version)
         if layout is None or method not in _METHODS or at + layout.size > len(data):
-            continue  # these four letters happen to be in code or data
+            continue  # these four letters occur in code or data by chance
         fields = layout.unpack_from(data, at)
         size, stop = (fields[3], len(data)) if version == 1 else (fields[4], at + fields[3])
         budget.unpack(size)
@@ -111,7 +111,7 @@ def _images(bundle: _Bundle, budget: Budget) -> Iterator[tuple[Image, int, int]]
     cursor = len(_BUNDLE_MAGIC)
     count = int.from_bytes(bundle.read(cursor, cursor + 8), "little")
     if cursor + 8 > bundle.size or count > _MOST_TARGETS:
-        return  # the text of the magic alone, as a runtime library has it
+        return  # only the magic number itself, as a runtime library contains it
     cursor += 8
     for _ in range(count):
         budget.spend("targets of offload bundles")

@@ -1,4 +1,4 @@
-"""The manylinux policies: what the oldest system of each has, and the lowest that libraries meet."""
+"""The manylinux policies: the symbols of each policy's oldest system, and the lowest policy that libraries meet."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,10 +14,10 @@ _NUMBERS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9}){0,9}$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """The symbols and libraries that the oldest system of a manylinux policy has, on one machine."""
+    """The symbols and libraries of the oldest system of a manylinux policy, on one machine."""
 
     name: str
-    """Such as `manylinux_2_28`."""
+    """The name, such as `manylinux_2_28`."""
     machine: str
     figures: Mapping[str, tuple[int, ...]]
     """Symbol set → its newest version."""
@@ -31,7 +31,7 @@ class Policy:
         return f"{self.name}_{self.machine}"
 
     def admits(self, version: str) -> bool:
-        """Whether its systems have a symbol version; versions of other libraries are not restricted."""
+        """Whether the policy's systems have a symbol version; versions of unknown libraries are allowed."""
         kind, _, number = version.partition("_")
         if kind not in _table()["sets"] or version in self.named:
             return True
@@ -39,24 +39,24 @@ class Policy:
 
 
 def policies(machine: str) -> tuple[Policy, ...]:
-    """Return the policies of a machine, the oldest system first; an unknown machine has none."""
+    """Return the policies of a machine, the oldest system first; empty for an unknown machine."""
     return tuple(policy for policy in _policies() if policy.machine == machine)
 
 
 def loaded(framework: str, backend: str, *, one_python: bool = False) -> tuple[str, ...]:
-    """Return patterns of the libraries that a framework has loaded when a kernel is imported."""
+    """Return patterns of the libraries that a framework has loaded before a kernel is imported."""
     table = _table()["loaded"].get(framework, {})
     of_python = table.get("one-python", ()) if one_python else ()
     return (*table.get("any", ()), *table.get(backend, ()), *of_python)
 
 
 def loaders() -> tuple[str, ...]:
-    """Return the names of the dynamic loader itself."""
+    """Return the names of the dynamic loader."""
     return tuple(_table()["loaders"])
 
 
 def obstacles(extension: Extension, policy: Policy) -> Iterator[tuple[str, str]]:
-    """Yield what `policy` lacks: each symbol, or the bare version, with the reason."""
+    """Yield each symbol, or the bare version, that `policy` lacks, with the reason."""
     users: dict[tuple[str | None, str], list[str]] = {}
     for symbol in extension.undefined:
         if symbol.version is not None:
@@ -76,18 +76,18 @@ def obstacles(extension: Extension, policy: Policy) -> Iterator[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LowestPolicy:
-    """The lowest policy that libraries meet, and what keeps them from the one below."""
+    """The lowest policy that libraries meet, and the symbols that the next lower one lacks."""
 
     policy: Policy | None
-    """None when they meet not even the newest."""
+    """None if the libraries meet no policy."""
     below: Policy | None
-    """The next lower policy; None at the lowest there is."""
+    """The next lower policy; None if there is none."""
     offending: tuple[str, ...] = ()
     """Each symbol that `below` lacks, as `name@VERSION`."""
 
     @property
     def name(self) -> str:
-        """Name of the policy; `linux` if none is met."""
+        """The name of the policy; `linux` if none is met."""
         return "linux" if self.policy is None else self.policy.name
 
 
@@ -109,7 +109,7 @@ def _table() -> Mapping[str, Any]:
 
 @cache
 def _policies() -> tuple[Policy, ...]:
-    """Return all policies; in the data file each states only what changed."""
+    """Return all policies; in the data file, each one states only the changes from the one before."""
     rows = _table()["policy"]
     order = [row["name"] for row in rows]
     figures: dict[str, dict[str, tuple[int, ...]]] = {}

@@ -1,4 +1,4 @@
-"""Unpack device code piece by piece: Zstandard, zlib, and the blocks of LZ4 that nvcc writes."""
+"""Unpack device code piece by piece: Zstandard, zlib, and the LZ4 blocks that nvcc writes."""
 
 import contextlib
 import importlib
@@ -11,18 +11,18 @@ from builder.errors import BuilderError, ToolError
 
 _STEP = 1 << 14
 _WIDEST = 27
-"""Zstandard asks for a window before it unpacks a byte; compilers use up to 2 ** 27 bytes."""
+"""The largest window of Zstandard that is accepted; compilers use up to 2 ** 27 bytes."""
 
 
 class UnpackError(BuilderError):
-    """A content that is not what its compression writes."""
+    """Packed bytes that are damaged."""
 
 
 def zlib_pieces(packed: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield what zlib packed, in pieces of up to 16 KiB; of what is packed no more is taken than that needs.
+    """Unpack zlib in pieces of up to 16 KiB, and read only as much input as they need.
 
     Raises:
-        UnpackError: it is damaged.
+        UnpackError: the input is damaged.
     """
     inflate = zlib.decompressobj()
     while not inflate.eof:
@@ -37,11 +37,11 @@ def zlib_pieces(packed: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def zstandard_pieces(packed: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield what Zstandard packed, in pieces of up to 16 KiB; of what is packed no more is taken than that needs.
+    """Unpack Zstandard in pieces of up to 16 KiB, and read only as much input as they need.
 
     Raises:
-        ToolError: this Python does not unpack it.
-        UnpackError: it is damaged.
+        ToolError: this Python cannot unpack Zstandard.
+        UnpackError: the input is damaged.
     """
     library = zstandard()
     inflate = library.ZstdDecompressor(options={library.DecompressionParameter.window_log_max: _WIDEST})
@@ -58,7 +58,7 @@ def zstandard_pieces(packed: Iterator[bytes]) -> Iterator[bytes]:
 
 @cache
 def zstandard() -> Any:
-    """Return the library that reads Zstandard.
+    """Return the module that reads Zstandard.
 
     Raises:
         ToolError: there is none.
@@ -73,10 +73,10 @@ def zstandard() -> Any:
 
 
 def first(pieces: Iterator[bytes], size: int) -> bytes:
-    """Return the first `size` bytes of an unpacked content, or as many as there are.
+    """Return the first `size` unpacked bytes, or fewer if there are fewer.
 
     Raises:
-        UnpackError: it is damaged.
+        UnpackError: the input is damaged.
     """
     found = bytearray()
     while len(found) < size and (piece := next(pieces, None)) is not None:
@@ -85,10 +85,10 @@ def first(pieces: Iterator[bytes], size: int) -> bytes:
 
 
 def lz4(packed: bytes, size: int) -> bytes:
-    """Return the first `size` bytes of a block of LZ4, or as many as there are.
+    """Unpack the first `size` bytes of an LZ4 block, or fewer if there are fewer.
 
     Raises:
-        UnpackError: it points to what is not there.
+        UnpackError: it refers to bytes outside of the block.
     """
     found, at = bytearray(), 0
     while at < len(packed) and len(found) < size:
@@ -97,7 +97,7 @@ def lz4(packed: bytes, size: int) -> bytes:
         found += packed[at : at + literals]
         at += literals
         if at + 2 > len(packed) or len(found) >= size:
-            break  # the last sequence has no match; what is behind it is padding
+            break  # the last sequence has no match; the rest is padding
         back = int.from_bytes(packed[at : at + 2], "little")
         match, at = _length(packed, at + 2, token & 15)
         if not 0 < back <= len(found):
@@ -109,7 +109,7 @@ def lz4(packed: bytes, size: int) -> bytes:
 
 
 def _length(packed: bytes, at: int, length: int) -> tuple[int, int]:
-    """Return a length that goes on in further bytes when it is 15, and where it ends."""
+    """Read a length, which continues in further bytes if it is 15; return it and the next offset."""
     if length == 15:  # noqa: PLR2004  the most that half a byte holds
         while at < len(packed) and packed[at] == 255:  # noqa: PLR2004  the most that a byte holds
             length, at = length + 255, at + 1
