@@ -2,5 +2,5 @@
 
 from builder.cli import main
 
-if __name__ == "__main__":  # a process that helps this one imports it, too
+if __name__ == "__main__":  # a helper process of this one imports this module, too
     main()

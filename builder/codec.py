@@ -1,7 +1,7 @@
-"""JSON values of dataclasses and back, by their annotations: `encode(value)`, and `decode(type, json)`.
+"""Convert dataclasses to JSON and back, by their annotations: `encode(value)`, and `decode(type, json)`.
 
 A field is spelled with dashes in place of underscores. An enumeration is its value; a path, a version or another text
-that is valid by construction is its text; a tuple is a list. `spelled` says of a field what differs from that:
+that is valid by construction is its text; a tuple is a list. `spelled` marks a field that differs from that:
 
     python: str | None = field(default=None, metadata=codec.spelled(sparse=True))
 """
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class DecodeError(ValueError):
-    """JSON that is not a value of the wanted type."""
+    """JSON that does not describe a value of the wanted type."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class _Field:
     key: str
     type: Any
     default: Any
-    """`dataclasses.MISSING` for a field that has to be there."""
+    """`dataclasses.MISSING` for a field that must be present."""
     sparse: bool = False
     write: Callable[[Any], Any] | None = None
     read: Callable[[Any], Any] | None = None
@@ -53,7 +53,7 @@ def spelled(
 
 
 def encode(value: object) -> Any:
-    """Return the JSON value of a dataclass, or of anything that a field of one has; equal values have equal JSON."""
+    """Return the JSON value of a dataclass, or of any type that a field may have; equal values have equal JSON."""
     found: Any = value
     match value:
         case Enum():
@@ -79,15 +79,15 @@ def encode(value: object) -> Any:
 
 
 def defaults(cls: type) -> dict[str, Any]:
-    """Return the JSON of the defaults of a dataclass, by their keys."""
+    """Return the default values of a dataclass as JSON, by key."""
     return {each.key: encode(each.default) for each in _fields(cls) if each.default is not dataclasses.MISSING}
 
 
 def decode(cls: type[T], value: object) -> T:
-    """Return the value that `encode` made this JSON of; a key that is not known is left alone.
+    """Return the value that `encode` turned into this JSON; unknown keys are ignored.
 
     Raises:
-        DecodeError: it is the JSON of something else.
+        DecodeError: the JSON describes something else.
     """
     return cast("T", _decode(cls, value, "value"))
 
@@ -110,7 +110,7 @@ def _decode(cls: Any, value: Any, where: str) -> Any:
 
 
 def _decode_union(kinds: Sequence[Any], value: Any, where: str) -> Any:
-    """Return the value of the first kind that this is the JSON of; null is `None` wherever that is one of the kinds."""
+    """Decode the value as the first type of a union that accepts it; null is `None` if the union contains `None`."""
     if value is None and types.NoneType in kinds:
         return None
     errors = []
@@ -164,7 +164,7 @@ def _require(kind: type, value: object, where: str) -> None:
 
 
 def _is_text(cls: Any) -> bool:
-    """Whether values of a class are made of a text, as those of `builder.config.values` are."""
+    """Whether values of a class are made from one string, as the classes in `builder.config.values` are."""
     return hasattr(cls, "pattern")
 
 

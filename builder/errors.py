@@ -1,4 +1,4 @@
-"""The errors that a user can do something about, each with an exit code, and problems of an input file."""
+"""Errors that a user can do something about, each with an exit code, and the problems of an input file."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,13 +27,13 @@ class BuilderError(Exception):
 
     @property
     def shown(self) -> str:
-        """The text as a command shows it: with `error:` in front, unless it says already what it is."""
+        """The text that a command shows: `error:` comes first, unless the message starts with its own heading."""
         text = str(self)
         return text if text.startswith(("error", "warning")) else f"error: {text}"
 
 
 class DifferenceError(BuilderError):
-    """A comparison found a difference, which is an answer and not a failure."""
+    """A comparison found a difference: this is an answer and not a failure."""
 
     exit_code = 1
 
@@ -51,15 +51,15 @@ class ToolError(BuilderError):
 
 
 class NotHereError(ToolError):
-    """This machine lacks what something needs; the message says what. Nothing went wrong."""
+    """This machine lacks something; the message says what. Nothing went wrong."""
 
 
 class WrongHashError(ToolError):
-    """A file is not the one that was pinned: its source is wrong, or was tampered with."""
+    """A file does not have the pinned hash: its source is wrong, or somebody changed it."""
 
 
 class DiskFullError(ToolError):
-    """There was no room to write; with room, the same command succeeds."""
+    """The disk is full; the same command succeeds once there is room."""
 
 
 class AuditError(BuilderError):
@@ -75,7 +75,7 @@ class PublishError(BuilderError):
 
 
 class BugError(BuilderError):
-    """This program failed by a mistake of its own, which only its authors can correct."""
+    """A bug in this program, which only its authors can correct."""
 
     exit_code = 70
 

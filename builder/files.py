@@ -1,4 +1,4 @@
-"""Files: locked while they are used, written whole or not at all."""
+"""Lock files, and write them whole or not at all."""
 
 import contextlib
 import fcntl
@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 
 def lock(descriptor: int, *, wait: bool = True, shared: bool = False) -> bool:
-    """Hold an open file alone, or with others that share it, until it is closed; return whether it is held.
+    """Lock an open file until it is closed, alone or `shared` with others; return whether it is locked.
 
     The system closes the files of a process that dies, on this host or another: no lock is ever stale.
 
@@ -25,10 +25,10 @@ def lock(descriptor: int, *, wait: bool = True, shared: bool = False) -> bool:
 
 
 def write_atomic(path: Path, content: bytes, *, flush: bool = True, like: os.stat_result | None = None) -> None:
-    """Write a file under a temporary name, flush it to the disk and rename it: it is there complete, or not at all.
+    """Write a file under a temporary name, flush it to the disk and rename it, so that it is never half-written.
 
-    Several processes may write the same path at once: the last one stays. The file gets the permissions and, where this
-    user may give files away, the owner of the one that it is `like`.
+    If several processes write the same path, the last one wins. With `like`, the file gets the permissions of that file
+    and, if this user may change owners, its owner.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -50,22 +50,22 @@ def write_atomic(path: Path, content: bytes, *, flush: bool = True, like: os.sta
 
 
 def drop_unfinished(path: Path) -> None:
-    """Remove what killed processes left of `path`; what a living one is writing stays.
+    """Remove the temporary files that killed processes left for `path`, but not the one that a process is writing now.
 
     Raises:
-        OSError: one cannot be removed.
+        OSError: a file cannot be removed.
     """
     for aside in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
         with contextlib.suppress(FileNotFoundError), aside.open("r+b") as file:  # renamed or removed by its owner
             held = False
-            with contextlib.suppress(OSError):  # a file system without locks: nobody can say whose it is
+            with contextlib.suppress(OSError):  # a file system without locks: nobody can tell whose file it is
                 held = lock(file.fileno(), wait=False)
-            if held and is_at(file.fileno(), aside):  # else it was renamed in between, and this name is another file's
+            if held and is_at(file.fileno(), aside):  # else its owner renamed it meanwhile
                 aside.unlink()
 
 
 def is_at(descriptor: int, path: Path) -> bool:
-    """Return whether an open file is still the one at `path`."""
+    """Return whether `path` still names this open file."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
@@ -73,18 +73,18 @@ def is_at(descriptor: int, path: Path) -> bool:
 
 
 def _held(aside: Path) -> BinaryIO:
-    """Open a file that `drop_unfinished` leaves alone until it is closed; the system closes it for a killed process."""
+    """Open a temporary file that `drop_unfinished` keeps until it is closed; the system closes it after a kill."""
     while True:
         file = os.fdopen(os.open(aside, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
-        with contextlib.suppress(OSError):  # a filesystem without locks: nothing is removed there either
+        with contextlib.suppress(OSError):  # on a file system without locks, `drop_unfinished` removes nothing
             lock(file.fileno())
         if is_at(file.fileno(), aside):
             return file
-        file.close()  # removed, or renamed by another thread, before it was held
+        file.close()  # another thread removed or renamed the file before it was locked
 
 
 def flush_names(folder: Path) -> None:
-    """Bring the names in a folder to the disk."""
+    """Flush the directory entries of a folder to the disk."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

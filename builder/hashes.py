@@ -1,4 +1,4 @@
-"""Digests of texts, files and folders, and their spellings."""
+"""Digests of texts, files and folders, in the spellings that other tools use."""
 
 import base64
 import hashlib
@@ -11,10 +11,10 @@ from builder.errors import ToolError
 
 _CHUNK = 1 << 20
 _WORD = 8
-"""Bytes of a length in Nix's archives; every text is filled up to a multiple of it."""
+"""Bytes of a length field in Nix's archives; each text is padded to a multiple of this."""
 Write = Callable[[bytes], object]
 Hasher = hashlib.sha256
-"""Begins a sha256 of what comes in pieces."""
+"""Start a sha256 of data that comes in pieces."""
 
 
 def digest(pieces: Iterable[bytes]) -> bytes:
@@ -40,7 +40,7 @@ def sha256_of(path: Path) -> str:
 
 
 def base64_sha256(content: bytes) -> str:
-    """Return the sha256 of bytes in base64, as metadata.json and content security policies have it."""
+    """Return the sha256 of bytes in base64, as metadata.json and content security policies spell it."""
     return base64.b64encode(Hasher(content).digest()).decode()
 
 
@@ -50,15 +50,15 @@ def record_hash(sha256: bytes) -> str:
 
 
 def git_blob(content: bytes, *, function: str = "sha1") -> str:
-    """Return the name that git gives to a file with this content, by its hash function."""
+    """Return git's object name for a file with this content, with git's hash function."""
     return hashlib.new(function, b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 def nar(folder: Path, *, links: bool = False) -> str:
-    """Return the hash that Nix names a folder by, as `sha256-<base64>`: its files in one archive, no times, no owners.
+    """Return Nix's hash of a folder, `sha256-<base64>`; times and owners of its files do not count.
 
     Raises:
-        ToolError: something in it is neither a file nor a folder, nor a symbolic link where these may be.
+        ToolError: the folder contains something other than files and folders, or a symbolic link without `links`.
     """
     found = Hasher()
     _text(found.update, b"nix-archive-1")

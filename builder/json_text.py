@@ -1,4 +1,4 @@
-"""The text of JSON: in one line, or as a document for people."""
+"""Write JSON on one line or as a document for people, and read it."""
 
 import json
 from pathlib import Path
@@ -6,22 +6,22 @@ from typing import Any
 
 
 def line(value: object, *, escaped: bool = True) -> str:
-    """Return JSON in one line; characters beyond ASCII are `escaped`."""
+    """Return JSON on one line; with `escaped`, characters beyond ASCII are escaped."""
     return json.dumps(value, ensure_ascii=escaped)
 
 
 def canonical(value: object) -> str:
-    """Return JSON in one line with its keys in order: one text for one value, as digests need it."""
+    """Return JSON on one line with sorted keys, so that equal values have equal digests."""
     return json.dumps(value, sort_keys=True)
 
 
 def compact(value: object) -> str:
-    """Return JSON in one line without any space."""
+    """Return JSON on one line without spaces."""
     return json.dumps(value, separators=(",", ":"))
 
 
 def document(value: object, *, indent: int = 2, ordered: bool = False, escaped: bool = True) -> str:
-    """Return JSON in lines with a line break at the end; keys may be in order, characters beyond ASCII `escaped`."""
+    """Return indented JSON with a final line break; `ordered` sorts keys, `escaped` escapes non-ASCII characters."""
     return json.dumps(value, indent=indent, sort_keys=ordered, ensure_ascii=escaped) + "\n"
 
 

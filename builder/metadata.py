@@ -1,4 +1,4 @@
-"""metadata.json, by which a kernel's package tells clients and audits what it is: one type that writes and reads it."""
+"""Read and write metadata.json, the file that describes a kernel's package to clients and to the audit."""
 
 import base64
 import re
@@ -24,9 +24,9 @@ ARCHS_KEY = "backend.archs"
 QUICK_KEY = "build.archs"
 _MOST_BUDGETS = 256
 _COMPLETED = {"archs": "@KERNEL_ARCHITECTURES@", "extensions": "@KERNEL_EXTENSIONS@"}
-"""The variables in which CMake writes the architectures that it compiled, and the extensions that it has."""
+"""Variables of CMake for the architectures that it compiled, and for the extensions that the package has."""
 _DEPENDS_SINCE = "0.17.0"
-"""The first client that loads the kernels another one depends on; older ones load any other kernel."""
+"""The first client that loads the kernels which another kernel depends on."""
 _OF_CONFIG = (
     "name", "version", "kernels-minver", "license", "upstream", "source", "python-depends", "kernel-depends",
 )  # fmt: skip
@@ -38,25 +38,25 @@ _TYPES: Mapping[str, type] = {
 
 
 def is_digested(name: str) -> bool:
-    """Whether the digest of a package has a file: not what holds or signs it, and no bytecode."""
+    """Whether the digest of a package covers a file: all but bytecode, metadata.json itself and its signature."""
     return name not in (METADATA_FILE, SIGNATURE_FILE) and not name.endswith((".pyc", ".pyo"))
 
 
 def is_extension(name: object, ops: object) -> bool:
-    """Whether an entry of `extensions` is a name, and an id of a library."""
+    """Whether an entry of `extensions` has a valid name and a valid library id."""
     known = isinstance(name, str) and ExtensionName.matches(name)
     return known and isinstance(ops, str) and ID.fullmatch(ops) is not None
 
 
 def dependency_table(kernel: KernelDependency) -> dict[str, Any]:
-    """Return a kernel that another one depends on, as metadata.json and a lock of kernels have it."""
+    """Return a kernel dependency as metadata.json and a kernel lock spell it."""
     version = {"version": kernel.version} if kernel.revision is None else {"revision": kernel.revision}
     return {"repo-id": kernel.repo_id, **version}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebuildInputs:
-    """The inputs, besides builder's version, that must be the same where anybody builds the same bytes again."""
+    """The inputs, apart from the version of builder, that a rebuild needs in order to give the same bytes."""
 
     project: str | None = None
     """The digest of the rendered project."""
@@ -67,10 +67,10 @@ class RebuildInputs:
     toolchain: Mapping[str, str] | None = None
     """The versions of the compilers, by their names."""
     not_reproducible: str | None = None
-    """Why the bytes may differ all the same."""
+    """Why a rebuild may give other bytes all the same."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the inputs that are known, as metadata.json has them."""
+        """Return the known inputs, as metadata.json spells them."""
         found = {key: value for key, value in codec.encode(self).items() if value is not None}
         return {key: dict(sorted(value.items())) if isinstance(value, dict) else value for key, value in found.items()}
 
@@ -104,7 +104,7 @@ def _anything(value: object) -> object:
 
 
 class _Entry(Generic[T]):
-    """A property: what is written at a path of keys, as `read` understands it."""
+    """A property: the value at a path of keys, converted by `read`."""
 
     def __init__(self, read: Callable[[object], T], *path: str) -> None:
         self._read, self._path = read, path
@@ -118,16 +118,16 @@ class _Entry(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class KernelMetadata:
-    """The content of a metadata.json. A property of one that a stranger wrote is empty where its value is of no use."""
+    """The content of a metadata.json. In the file of a stranger, a property with an unusable value is empty."""
 
     table: Mapping[str, Any] = field(default_factory=dict)
-    """The JSON object; keys that nobody here knows stay in it."""
+    """The JSON object, with keys that this version does not know."""
 
     @classmethod
     def of(cls, config: Config, backend: Backend, *, ops: str, extensions: Mapping[str, str]) -> "KernelMetadata":
-        """Return the metadata of a kernel on one backend, which a build completes.
+        """Return the metadata of a kernel for one backend; a build completes it.
 
-        `ops` is the id of its library; `extensions` are those of further ones, by the names of their extensions.
+        `ops` is the id of the main library; `extensions` has the ids of the other libraries, by extension name.
         """
         general = config.general
         kernels = [dependency_table(kernel) for kernel in config.kernel_depends(backend)]
@@ -161,26 +161,26 @@ class KernelMetadata:
 
     @classmethod
     def read(cls, content: bytes) -> "KernelMetadata":
-        """Read a metadata.json, whoever wrote it.
+        """Read a metadata.json, which a stranger may have written.
 
         Raises:
-            UntrustedError: it is not a JSON object, or goes beyond the bounds of one.
+            UntrustedError: it is not a JSON object, or is too large or too deep.
         """
         return cls(untrusted.json_object(content))
 
     @property
     def text(self) -> str:
-        """The file, as it is written."""
+        """The text of the file."""
         return json_text.document(self.table, escaped=False)
 
     def template(self, completed: AbstractSet[str]) -> str:
-        """Return a template of the file, in which CMake completes `archs`, `extensions` or both."""
+        """Return the template of the file for CMake, which fills in `archs`, `extensions` or both."""
         table = dict(self.table)
         if "archs" in completed:
             table["backend"] = {**table["backend"], "archs": []}
         if "extensions" in completed and "extensions" in table:
             table["extensions"] = []
-        # No text of the config has an '@' left, so CMake replaces these alone.
+        # The config's own text has no '@', so CMake replaces only these.
         text = KernelMetadata(table).text.replace("@", "\\u0040")
         for key in sorted(completed):
             text = text.replace(f'"{key}": []', f'"{key}": {_COMPLETED[key]}')
@@ -195,16 +195,16 @@ class KernelMetadata:
         only: Sequence[str] = (),
         shared_code: Sequence[str] = (),
     ) -> "KernelMetadata":
-        """Return the metadata of a package that was built, given its files by their paths.
+        """Return the metadata of a built package, whose files are given by path.
 
-        Without `archs`, which were compiled, the file keeps its own; `only` are the GPUs of a quick build, and
-        `shared_code` those of `archs` that run the machine code of others.
+        `archs` are the compiled architectures (None keeps the ones in the file), `only` the GPUs of a quick build, and
+        `shared_code` the members of `archs` that run the machine code of another one.
         """
         table = dict(self.table)
         if archs is not None:
             table["backend"] = {**table["backend"], "archs": list(archs)}
         if not table.get("extensions", True):
-            del table["extensions"]  # the cell leaves out all that the project may have
+            del table["extensions"]  # the cell has none of the project's extensions
         build = {} if inputs is None else inputs.to_dict()
         if only:
             build |= {"archs": list(only), "not-for-release": f"built for {', '.join(only)} alone"}
@@ -224,9 +224,9 @@ class KernelMetadata:
         gpus: Sequence[str],
         shared_code: Sequence[str],
     ) -> "KernelMetadata":
-        """Return the metadata of the part of a package that is for one family of GPUs, given its files by their paths.
+        """Return the metadata of a package for one family of GPUs, whose files are given by path.
 
-        The part has the `archs`; `gpus` and `shared_code` are the `required_gpus` and the `shared_code` of the family.
+        `archs` are the architectures in it; `gpus` and `shared_code` become `required_gpus` and `shared_code`.
         """
         table = dict(self.table)
         table["backend"] = {**table["backend"], "archs": list(archs)}
@@ -241,17 +241,17 @@ class KernelMetadata:
         return KernelMetadata(table)
 
     def from_commit(self, commit: str, *, dirty: bool) -> "KernelMetadata":
-        """Return the same with the commit that it was built from, and whether files had changed since."""
+        """Return a copy with the commit that was built; `dirty` means that files differed from it."""
         return self._of_provenance({"kernel": {"commit": commit, "dirty": dirty}})
 
     def without_sandbox(self) -> "KernelMetadata":
-        """Return the same, which says that it was built without a sandbox."""
+        """Return a copy that is marked as built without a sandbox."""
         return self._of_provenance({"sandbox": False})
 
     name = _Entry(_text, "name")
     """The kernel's name, as its config spells it."""
     version = _Entry(_number, "version")
-    """The major version."""
+    """The major version of the kernel."""
     ops = _Entry(_text, "id")
     """The id of the main library."""
     license = _Entry(_text, "license")
@@ -259,46 +259,46 @@ class KernelMetadata:
     source = _Entry(_text, "source")
     """The repository of the kernel."""
     upstream = _Entry(_text, "upstream")
-    """The repository that the kernel was taken from."""
+    """The repository from which the kernel was taken."""
     python_depends = _Entry(_texts, "python-depends")
-    """The Python packages that it imports."""
+    """The Python packages that the kernel imports."""
     backend = _Entry(_spelled, "backend", "type")
-    """The backend, whatever is written there."""
+    """The backend, unchecked."""
     archs = _Entry(_all_spelled, "backend", "archs")
-    """The architectures that its device code is for; None where it names none."""
+    """The architectures of its device code; None if the file lists none."""
     max_size = _Entry(_anything, "require", "max-size")
-    """The most bytes that the wheel may have, whatever is written there; None without a limit."""
+    """The most bytes that the wheel may have, unchecked; None without a limit."""
     builder = _Entry(_text, "provenance", "kernel-builder", "version")
-    """The version of builder that made it."""
+    """The version of builder that built it."""
     commit = _Entry(_text, "provenance", "kernel", "commit")
-    """The commit that it was built from."""
+    """The commit from which it was built."""
     quick_archs = _Entry(_texts, "build", "archs")
-    """The GPUs of a quick build; none of a full one."""
+    """The GPUs of a quick build; empty for a full one."""
     not_for_release = _Entry(_spelled, "build", "not-for-release")
-    """Why it must not be published; None where nothing speaks against it."""
+    """Why it must not be published; None if it may be."""
     shared_code = _Entry(_texts, "build", "shared-code")
-    """The architectures that run the machine code of others, since the compiler wrote the same for them."""
+    """Architectures that run the machine code of another one, because the compiler wrote the same code for both."""
 
     @property
     def extensions(self) -> Mapping[str, str]:
-        """The ids of further libraries, by the names of their extensions."""
+        """The ids of the libraries other than the main one, by extension name."""
         return {name: ops for name, ops in _mapping(self.table.get("extensions")).items() if is_extension(name, ops)}
 
     @property
     def kernel_depends(self) -> tuple[object, ...]:
-        """The kernels that it depends on, whatever is written there; each should be as `dependency_table` makes it."""
+        """The kernels that it depends on, unchecked; each should look as `dependency_table` makes it."""
         listed = self.table.get("kernel-depends") or []
         return tuple(listed) if isinstance(listed, list) else (listed,)
 
     @property
     def exports(self) -> tuple[str, ...]:
-        """The functions that a plain library promises; none where one of them is no text."""
+        """The functions that a plain library promises to export; empty if an entry is not a string."""
         found = self.table.get("exports")
         return tuple(found) if isinstance(found, list) and len(_texts(found)) == len(found) else ()
 
     @property
     def required_gpus(self) -> tuple[str, ...]:
-        """The GPUs that must run all of the kernel, whatever is written there."""
+        """The GPUs that must run the whole kernel, unchecked."""
         return _all_spelled(_mapping(self.table.get("require")).get("gpus")) or ()
 
     @property
@@ -312,23 +312,23 @@ class KernelMetadata:
 
     @property
     def digests(self) -> Mapping[str, str]:
-        """The hashes of the files of the package, by their paths."""
+        """The hashes of the package's files, by path."""
         files = _mapping(_mapping(self.table.get("digest")).get("files"))
         return {str(name): str(digest) for name, digest in files.items()}
 
     def has_digests(self, digests: Mapping[str, bytes]) -> bool:
-        """Whether these are the files and the sha256 hashes in the digest, and nothing else."""
+        """Whether the digest lists exactly these files with these sha256 hashes."""
         files = {name: base64.b64encode(digest).decode() for name, digest in digests.items()}
         return bool(self.table.get("digest") == {"algorithm": "sha256", "files": files})
 
     @property
     def unsandboxed(self) -> bool:
-        """Whether it was built without a sandbox, and says so."""
+        """Whether it is marked as built without a sandbox."""
         return _mapping(self.table.get("provenance")).get("sandbox") is False
 
     @property
     def inputs(self) -> RebuildInputs:
-        """The inputs that a rebuild must have, as far as it has the record of them."""
+        """The recorded inputs that a rebuild must have."""
         build = _mapping(self.table.get("build"))
         tools = build.get("toolchain")
         return RebuildInputs(
@@ -341,18 +341,18 @@ class KernelMetadata:
 
     @property
     def identity(self) -> Mapping[str, object]:
-        """The name and the version, whatever is written there: all variants of a kernel have the same."""
+        """The name and the version, unchecked: all variants of a kernel share them."""
         return {key: self.table[key] for key in ("name", "version") if key in self.table}
 
     def unlike(self, other: "KernelMetadata") -> Iterator[tuple[str, object, object]]:
-        """Yield each key of the config whose value is another in `other`, with both values."""
+        """Yield each key of the config whose value differs in `other`, with both values."""
         for key in _OF_CONFIG:
             if self.table.get(key) != other.table.get(key):
                 yield key, self.table.get(key), other.table.get(key)
 
     @property
     def unusable(self) -> str | None:
-        """Why a wheel that has it cannot be published; None if it can."""
+        """Why a wheel with this metadata cannot be published; None if it can."""
         lacking = ", ".join(f"'{key}'" for key in ("name", "backend", "digest") if key not in self.table)
         if lacking:
             return f"lacks {lacking}"

@@ -1,4 +1,4 @@
-"""The places of the templates, the CMake modules and the data files."""
+"""Find the templates, the CMake modules and the data files."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ _INSTALLED = _PACKAGE / "_resources"
 _ROOT = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE.parent
 
 CHECKOUT = None if _INSTALLED.is_dir() else _ROOT
-"""The folder with the sources of this builder, unless it is installed."""
+"""The repository of this builder; None if builder is installed."""
 TEMPLATES = _ROOT / "templates"
 CMAKE = _ROOT / "cmake"
 DATA = _PACKAGE / "data"

@@ -20,14 +20,14 @@ from builder.terminal import safe
 Process = subprocess.Popen[Any]
 PIPE = subprocess.PIPE
 _PATIENCE = 0.5
-"""Seconds between asking a tool to end and ending it."""
+"""Seconds between SIGTERM and SIGKILL."""
 _TURN = 0.02
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 """Bytes in the unit of `ru_maxrss`: macOS counts bytes, Linux kibibytes."""
 
 
 class NotStartedError(ToolError):
-    """A program that cannot be started; the operating system's error is its cause."""
+    """A program that could not be started; the cause is the operating system's error."""
 
     def __init__(self, name: str, error: OSError) -> None:
         super().__init__(f"cannot start '{name}': {error.strerror}", help=f"install '{name}' or put it on PATH")
@@ -36,7 +36,7 @@ class NotStartedError(ToolError):
 
 
 class TooLongError(ToolError):
-    """A program that was stopped, since it ran too long."""
+    """A program that was stopped because it ran too long."""
 
     def __init__(self, name: str, seconds: float) -> None:
         super().__init__(f"'{name}' was stopped: it ran longer than {seconds:g} seconds", help="run the command again")
@@ -69,21 +69,21 @@ class Completed:
     returncode: int
     output: str
     peak: int
-    """Bytes of memory that the largest of its processes took."""
+    """The memory of its largest process, in bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The limits of a tool that uses the network: a slow or endless server must not hold a build."""
+    """The limits of a tool that uses the network, so that a slow or endless server cannot block a build."""
 
     seconds: float
     memory: int
-    """Bytes that one of its processes may allocate."""
+    """Bytes that each of its processes may allocate."""
     file: int
-    """Bytes that a file it writes may have."""
+    """The largest file that it may write, in bytes."""
 
     def hold(self, pid: int) -> None:
-        """Hold a process and what it starts to the sizes, where the system can."""
+        """Apply the size limits to a process and its children, if the system can."""
         if sys.platform != "linux":
             return
         with contextlib.suppress(ProcessLookupError, PermissionError, ValueError):
@@ -92,7 +92,7 @@ class Limits:
 
 
 class Processes:
-    """The tools that run for one command, so that all of them can be ended from another thread."""
+    """The running tools of one command, which another thread can end."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -101,7 +101,7 @@ class Processes:
 
     @property
     def cancelled(self) -> bool:
-        """Whether everything was told to end."""
+        """Whether `cancel` was called."""
         return self._cancelled
 
     def cancel(self) -> None:
@@ -112,7 +112,7 @@ class Processes:
         kill_groups(running)
 
     def add(self, process: Process) -> None:
-        """Follow a process that has just started."""
+        """Register a process that has just started."""
         with self._lock:
             self._running.add(process)
             cancelled = self._cancelled
@@ -137,7 +137,7 @@ def started(
     stderr: int | BinaryIO = PIPE,
     umask: int | None = None,
 ) -> Iterator[Process]:
-    """Start a program in a session of its own, which ends at the end of the context.
+    """Start a program in its own session, and end it with the context.
 
     Raises:
         NotStartedError: it cannot be started.
@@ -179,11 +179,11 @@ def ask(
     umask: int | None = None,
     seconds: float | None = None,
 ) -> Answer:
-    """Run a program to its end and return what it wrote, but for what goes to the file `stdout`.
+    """Run a program to its end and return its output; with `stdout`, its standard output goes to that file instead.
 
     Raises:
         NotStartedError: it cannot be started.
-        TooLongError: it ran for more than `seconds`, and was stopped with all that it started.
+        TooLongError: it ran for more than `seconds`, and was stopped together with its children.
     """
     with started(
         argv,
@@ -225,7 +225,7 @@ def foreground(
     env: Mapping[str, str] | None = None,
     owns_interrupt: bool = False,
 ) -> int:
-    """Give a program the terminal and return its exit code; Ctrl-C may be for that program alone.
+    """Run a program on the terminal and return its exit code; with `owns_interrupt`, Ctrl-C reaches only that program.
 
     Raises:
         NotStartedError: it cannot be started.
@@ -254,7 +254,7 @@ def run(
     on_line: Callable[[str], None] | None = None,
     limits: Limits | None = None,
 ) -> Completed:
-    """Run `argv` to its end, passing each line to `on_line` and the log as it comes.
+    """Run `argv` to its end, and pass each line of its output to `on_line` and to the log at once.
 
     Raises:
         ToolError: the program cannot be started, or has run longer than `limits` allow.
@@ -269,7 +269,7 @@ def run(
 
 @contextlib.contextmanager
 def _ended_after(seconds: float, process: Process) -> Iterator[None]:
-    """End a tool that is still running after `seconds`, and say so."""
+    """End a tool that still runs after `seconds`, and raise the error."""
     late = threading.Event()
 
     def end() -> None:
@@ -310,7 +310,7 @@ def _follow(process: Process, *, log: Path | None, on_line: Callable[[str], None
 
 
 def _reap(process: Process, options: int) -> int | None:
-    """Collect a child that has ended and return the memory of its largest process, in bytes; None while it runs."""
+    """Collect a child that has ended, and return the memory of its largest process in bytes; None while it runs."""
     if process.returncode is not None:
         return 0
     pid, status, usage = os.wait4(process.pid, options)
@@ -321,13 +321,13 @@ def _reap(process: Process, options: int) -> int | None:
 
 
 def kill_groups(processes: Sequence[Process]) -> None:
-    """End tools and everything they started, all within one time: ninja's compilers must not outlive a build.
+    """End several tools and their children at once: ninja's compilers must not outlive a build.
 
     The threads that follow the tools collect them; this one only sends signals.
     """
     for process in processes:
         _signal(process, signal.SIGTERM)
-        _signal(process, signal.SIGCONT)  # one that is stopped ends only when it goes on
+        _signal(process, signal.SIGCONT)  # a stopped process ends only after it continues
     if not ends_within(_PATIENCE, lambda: all(process.returncode is not None for process in processes)):
         for process in processes:
             _signal(process, signal.SIGKILL)
@@ -340,7 +340,7 @@ def _signal(process: Process, sign: signal.Signals) -> None:
 
 
 def ends_within(seconds: float, ended: Callable[[], bool]) -> bool:
-    """Wait at most `seconds` for an end; return whether it came."""
+    """Wait at most `seconds` until `ended()`; return whether it did."""
     deadline = time.monotonic() + seconds
     while not ended():
         if time.monotonic() > deadline:

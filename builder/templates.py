@@ -1,4 +1,4 @@
-"""Make texts and pages of Jinja's templates."""
+"""Render Jinja's templates."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -12,8 +12,8 @@ from builder.hashes import base64_sha256
 def environment(folder: Path, *, html: bool = False, marks: tuple[str, str, str, str] | None = None) -> Environment:
     """Return the environment of the templates in a folder; an undefined name is an error.
 
-    Values are escaped where it is `html`; else the filters of a language quote them. `marks` begin and end values and
-    comments, where Jinja's own mean something in that language.
+    With `html`, values are escaped; otherwise the filters of the language quote them. `marks` replace Jinja's
+    delimiters of values and comments in languages where those have a meaning.
     """
     value, value_end, comment, comment_end = marks or ("{{", "}}", "{#", "#}")
     return Environment(
@@ -32,13 +32,13 @@ def environment(folder: Path, *, html: bool = False, marks: tuple[str, str, str,
 
 
 def page(template: str, **values: object) -> bytes:
-    """Return the HTML page that a template of `templates/site` makes of `values`."""
+    """Return the HTML page that a template in `templates/site` makes from `values`."""
     return _environment().get_template(template).render(values).encode()
 
 
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     site = environment(resources.TEMPLATES / "site", html=True)
-    # The name of the content of an inline element in a content security policy.
+    # A content security policy names an inline element by its hash.
     site.filters["csp_digest"] = lambda content: f"sha256-{base64_sha256(content.encode())}"
     return site

@@ -1,4 +1,4 @@
-"""Write to a terminal or a log, which untrusted text cannot control."""
+"""Write to a terminal or a log; untrusted text cannot control it."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from builder.wording import visible
 
 _COMMAND = re.compile(r"^(?P<before>\s*)::(?=[A-Za-z][\w-]*(?:[ \t][^\n]*?)?::)", re.MULTILINE)
 _OLD_COMMAND = re.compile(r"##(?=\[|vso\[|teamcity\[)")
-"""Commands in the logs of CI services: GitHub's at the start of a line, and those of it and others anywhere by `##`."""
+"""Commands in the logs of CI services: GitHub's start a line with `::`, other ones have `##` anywhere."""
 _UNSAFE = re.compile(r"[^\n\t\x20-\x7e]")
 _STYLE = re.compile(r"(\x1b\[[0-9;]*m)")
 
@@ -21,15 +21,15 @@ class OutputError(ToolError):
 
 
 class ReaderGoneError(OutputError):
-    """The reader of the output has ended, as in `builder matrix | head`, which is no failure."""
+    """The reader of the output has ended, as in `builder matrix | head`; this is no failure."""
 
     exit_code = 0
 
 
 def safe(text: str) -> str:
-    """Return `text` with a printable spelling of what a terminal or the log of a CI service would obey or hide.
+    """Replace what a terminal or a CI log would obey or hide in `text` by a printable spelling.
 
-    Lines and tabs stay; control characters, marks that turn or hide text, and halves of characters do not.
+    Line breaks and tabs stay; control characters, marks that reverse or hide text, and lone surrogates do not.
     """
     if not text.isascii() or not text.isprintable():
         text = _UNSAFE.sub(lambda match: visible(match[0]), text)
@@ -43,28 +43,28 @@ def _without_commands(text: str) -> str:
 
 
 def out(text: str = "", *, end: str = "\n", styled: bool = False) -> None:
-    """Show a result, on stdout; where it is `styled`, its colours stay.
+    """Write a result to stdout; `styled` keeps its colours.
 
     Raises:
-        OutputError: it cannot be written; a `ReaderGoneError` where nobody reads it any more.
+        OutputError: it cannot be written; a `ReaderGoneError` if the reader has ended.
     """
     _write(sys.stdout, (_safe_but_styles(text) if styled else safe(text)) + end)
 
 
 def err(text: str = "", *, end: str = "\n") -> None:
-    """Show progress or a diagnostic, on stderr.
+    """Write progress or a diagnostic to stderr.
 
     Raises:
-        OutputError: it cannot be written; a `ReaderGoneError` where nobody reads it any more.
+        OutputError: it cannot be written; a `ReaderGoneError` if the reader has ended.
     """
     _write(sys.stderr, safe(text) + end)
 
 
 def document(text: str, *, end: str = "") -> None:
-    """Write a document for a program, on stdout: a file gets each byte, a pipe all but commands, a terminal no more.
+    """Write a document for a program to stdout: as is to a file, without CI commands to a pipe, `safe` to a terminal.
 
     Raises:
-        OutputError: it cannot be written; a `ReaderGoneError` where nobody reads it any more.
+        OutputError: it cannot be written; a `ReaderGoneError` if the reader has ended.
     """
     if _is_file(sys.stdout):
         _write(sys.stdout, text + end)
@@ -75,27 +75,27 @@ def document(text: str, *, end: str = "") -> None:
 
 
 def commands(lines: str, *, result: bool = False) -> None:
-    """Give GitHub commands, on stderr or as a `result` on stdout; the caller has escaped all that others wrote.
+    """Write commands for GitHub to stderr, or to stdout as a `result`; the caller has escaped foreign text.
 
     Raises:
-        OutputError: they cannot be written; a `ReaderGoneError` where nobody reads them any more.
+        OutputError: they cannot be written; a `ReaderGoneError` if the reader has ended.
     """
     _write(sys.stdout if result else sys.stderr, lines)
 
 
 def data(text: str) -> str:
-    """Escape what would end a command of GitHub or begin another one, and what `safe` would."""
+    """Escape a text for a command of GitHub: what would end the command or begin another, and what `safe` escapes."""
     shown = _UNSAFE.sub(lambda match: visible(match[0]), text)
     return shown.replace("%", "%25").replace("\n", "%0A")
 
 
 def attribute(text: str) -> str:
-    """Escape the value of an attribute of a command of GitHub."""
+    """Escape an attribute's value for a command of GitHub."""
     return data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def interactive() -> bool:
-    """Whether a person sits at both ends: standard input and output are a terminal."""
+    """Whether standard input and output are a terminal, so that a person can answer."""
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
 
 
@@ -106,7 +106,7 @@ def _safe_but_styles(text: str) -> str:
 def _is_file(stream: TextIO | None) -> bool:
     try:
         return stream is not None and stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
-    except (OSError, ValueError):  # a stream of a test or of another program has no number
+    except (OSError, ValueError):  # a replaced stream, as in a test, has no file number
         return False
 
 
@@ -118,7 +118,7 @@ def _write(stream: TextIO | None, text: str) -> None:
         raise OutputError(f"cannot write to {name}: it is closed", help="leave it open, or send it to a file")
     encoding = stream.encoding or "utf-8"
     try:
-        # What the encoding of a terminal cannot say is spelled: no text is lost to its own characters.
+        # Characters that the terminal's encoding lacks are written as escapes.
         stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
         stream.flush()
     except BrokenPipeError as error:

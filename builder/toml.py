@@ -1,4 +1,4 @@
-"""Read TOML on every supported Python, and spell values in it."""
+"""Read TOML on every supported Python, and write its values."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ def facts(file: Path) -> dict[str, dict[str, Any]]:
 
 
 def spelled(value: object) -> str:
-    """Return a value in one line of TOML: a table stands in braces."""
+    """Return a value on one line of TOML; a table becomes an inline table."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -44,12 +44,12 @@ def spelled(value: object) -> str:
 
 
 def key(name: str) -> str:
-    """Return a key, in quotes where it needs them."""
+    """Return a key, with quotes if it needs them."""
     return name if name.isascii() and name.replace("-", "").replace("_", "").isalnum() else spelled(name)
 
 
 def array(name: str, values: Sequence[str], *, width: int) -> Iterator[str]:
-    """Yield the lines of a key with an array: one line where that is no wider than `width`."""
+    """Yield the lines of a key with an array: one line if it fits into `width`."""
     line = f"{name} = {spelled(values)}"
     if len(line) <= width:
         yield line

@@ -1,26 +1,26 @@
-"""Read untrusted text within bounds of size, depth and characters."""
+"""Read untrusted text, with limits on its size, depth and characters."""
 
 import json
 import unicodedata
 from collections.abc import Iterable
 
 LARGEST_TEXT = 4 << 20
-"""Bytes of a file that describes others, such as RECORD; those of real wheels have a few kilobytes."""
+"""The largest file that describes others, such as RECORD, in bytes; real wheels have a few kilobytes."""
 _DEEPEST = 32
 _LONGEST_NAME, _LONGEST_PART = 1024, 255
 _INVISIBLE = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
-"""Categories of Unicode: control characters, what turns the direction of writing, halves of pairs, ends of lines."""
+"""Unicode categories of control characters, bidirectional and other format marks, surrogates and line separators."""
 
 
 class UntrustedError(ValueError):
-    """A text that goes beyond its bounds, or is not of its format; the text says why."""
+    """A text that exceeds a limit, or is not of its format; the message says why."""
 
 
 def json_object(content: bytes) -> dict[str, object]:
-    """Return a JSON object that can be shown, written and walked.
+    """Parse a JSON object that is safe to show, write and walk.
 
     Raises:
-        UntrustedError: it is none, is too large or too deep, or holds half of a surrogate pair.
+        UntrustedError: it is not a JSON object, is too large or too deep, or contains half of a surrogate pair.
     """
     if len(content) > LARGEST_TEXT:
         raise UntrustedError(f"it has {len(content)} bytes, and no more than {LARGEST_TEXT} are read")
@@ -56,8 +56,8 @@ def _inside(value: object) -> Iterable[object]:
 
 
 def why_not_a_name(name: str) -> str | None:
-    """Return why a path cannot be shown to a person or written to every file system, or None."""
-    plain = name.isascii() and name.isprintable()  # as nearly all are
+    """Return why a path cannot be shown to a person or written to every file system; None if it can."""
+    plain = name.isascii() and name.isprintable()  # nearly all names are
     if not plain and any(unicodedata.category(character) in _INVISIBLE for character in name):
         return "it has a character that cannot be seen, or that turns the direction of writing"
     encoded = name.encode()
@@ -67,7 +67,7 @@ def why_not_a_name(name: str) -> str | None:
 
 
 def merged(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Return the same bytes as ranges (offset, size) that are in order and do not overlap."""
+    """Merge ranges (offset, size) into ordered ranges that do not overlap."""
     found: list[tuple[int, int]] = []
     for offset, size in sorted(ranges):
         if found and offset <= sum(found[-1]):

@@ -1,4 +1,4 @@
-"""Show a user's text safely, guess what was meant, and lay out what is listed."""
+"""Show a user's text safely, suggest corrections, and lay out lists."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -23,7 +23,7 @@ def quoted(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return `text` with a printable spelling of what cannot be shown."""
+    """Replace the characters of `text` that cannot be shown by a printable spelling."""
     return text if text.isprintable() else "".join(map(visible, text))
 
 
@@ -37,12 +37,12 @@ def visible(character: str) -> str:
 
 
 def nearest(word: str, among: Collection[str]) -> str | None:
-    """Return the entry of `among` that looks like a misspelling of `word`: the first of the closest."""
+    """Return the entry of `among` that `word` most likely misspells, the first of the closest, or None."""
     if len(word) > _LONGEST_GUESSED:
         return None
     folded = _fold(word)
     letters = set(folded)
-    # Of long words, more edits lead to what was meant.
+    # A long word may differ by more letters.
     best, closest = None, min(3, 1 + len(folded) // 6) + 1
     for candidate in among:
         other, other_letters = _prepared(candidate)
@@ -54,11 +54,11 @@ def nearest(word: str, among: Collection[str]) -> str | None:
     if best is not None or len(folded) < _SHORTEST_BEGINNING:
         return best
     longer = [candidate for candidate in among if _prepared(candidate)[0].startswith(folded)]
-    return longer[0] if len(longer) == 1 else None  # as `repo` is the beginning of `repo-id`
+    return longer[0] if len(longer) == 1 else None  # `repo` is the beginning of `repo-id`
 
 
 def size(count: int) -> str:
-    """Return a number of bytes in the unit that a person would use."""
+    """Return a number of bytes in a unit that a person would use."""
     value, unit = float(count), 0
     while value >= _STEP and unit < len(_UNITS) - 1:
         value, unit = value / _STEP, unit + 1
@@ -66,7 +66,7 @@ def size(count: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time as a person says it."""
+    """Return a time in words that a person would use."""
     whole = int(seconds)
     if whole < _MINUTE:
         return f"{whole} s"
@@ -76,7 +76,7 @@ def duration(seconds: float) -> str:
 
 
 def listed(words: Iterable[str]) -> str:
-    """Return the words in quotes, as a list to read."""
+    """Return the words in quotes, as a list in a sentence."""
     return ", ".join(f"'{word}'" for word in words)
 
 
@@ -91,7 +91,7 @@ def _prepared(candidate: str) -> tuple[str, frozenset[str]]:
 
 
 def _distance(first: str, second: str) -> int:
-    """Return how many letters must be inserted, removed, replaced or swapped with the next."""
+    """Return the number of letters to insert, remove, replace or swap with the next."""
     while first and second and first[0] == second[0]:
         first, second = first[1:], second[1:]
     while first and second and first[-1] == second[-1]:
@@ -118,7 +118,7 @@ def columns(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def reasons_left_out(left_out: Mapping[str, str]) -> Iterator[str]:
-    """Yield each reason once, with the kernels that it is about; `left_out` has it by their names."""
+    """Yield each reason once, with its kernels; `left_out` maps each kernel to its reason."""
     whose: dict[str, list[str]] = {}
     for name, reason in left_out.items():
         whose.setdefault(reason, []).append(name)
