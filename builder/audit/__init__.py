@@ -1,4 +1,4 @@
-"""The audit of a wheel: a table of checks, each of which compares what the wheel says of itself with its files."""
+"""The audit of a wheel: a table of checks, each of which compares the claims of the wheel with its files."""
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
@@ -24,7 +24,7 @@ from builder.wheel.archive import Wheel
 __all__ = ["CHECKS", "AuditPromise", "AuditReport", "Finding", "FrameworkClaim", "Library", "Subject", "judge", "run"]
 
 BUDGET = "budget"
-"""The rule that reading a wheel must not cost more than for any real one."""
+"""The rule that a wheel must not cost more time or memory to read than any real wheel does."""
 _MOST_FINDINGS = 10_000
 _LARGEST_REPORT = 16 << 20
 
@@ -44,21 +44,21 @@ CHECKS: Mapping[str, Check] = {
     size_budget.RULE: size_budget.check,
     function_budgets.RULE: function_budgets.check,
 }
-"""Rule → the check that finds what breaks it."""
+"""Rule → the check that finds violations of it."""
 
 
 def run(wheel: Wheel, *, plan: AuditPromise | None = None) -> AuditReport:
-    """Judge a wheel: against `plan`, which its build promised, or against what it says of itself.
+    """Judge a wheel: by `plan`, the promise of its build, or else by the claims of the wheel itself.
 
     Raises:
-        WheelError: the file is damaged.
+    WheelError: the file is damaged.
     """
     subject = reading.read(wheel, plan=plan or AuditPromise())
     return AuditReport(wheel=wheel.path.name, rules=tuple(CHECKS), findings=judge(subject))
 
 
 def judge(subject: Subject) -> tuple[Finding, ...]:
-    """Return what all checks find, sorted by file."""
+    """Return the findings of all checks, sorted by file."""
     found: set[Finding] = set()
     size = 0
     for finding in chain(subject.refused, *(check(subject) for check in CHECKS.values())):

@@ -1,4 +1,4 @@
-"""The C API of CPython: which part of it a library may use, by the tag of its wheel."""
+"""Check which part of CPython's C API a library uses: the tag of its wheel decides what is allowed."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -17,15 +17,15 @@ _INTERPRETER = re.compile(r"cp3([0-9]+)$")
 
 @cache
 def stable_symbols() -> Mapping[str, Version]:
-    """Return each symbol of the stable ABI with the version of CPython that made it so."""
+    """Return each symbol of the stable ABI, with the version of CPython that added it."""
     table = toml.loads((resources.DATA / "abi3.toml").read_text(encoding="utf-8"))
     return {symbol: Version(version) for version, symbols in table.items() for symbol in symbols}
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Name each CPython symbol outside the limited API of the tag's lowest Python; all, if it names none.
+    """Report CPython symbols outside the limited API of the tag's lowest Python; if it names none, report all.
 
-    A wheel for one Python may use all of its API, but must be for the Python that was promised.
+    A wheel for one Python may use the whole API of that Python, which must be the promised one.
     """
     python, variant = subject.python, subject.plan.variant
     if variant is not None and variant.python != python and subject.libraries:

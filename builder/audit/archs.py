@@ -1,4 +1,4 @@
-"""Device code: what is really in the libraries, against what the wheel says."""
+"""Compare the device code in the libraries with the claims of the wheel."""
 
 from collections.abc import Iterator
 
@@ -50,7 +50,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_served(image: Image, found: frozenset[Image]) -> bool:
-    """Whether there is machine code that runs where an image would, for all later GPUs of its generation, too."""
+    """Whether other machine code in `found` runs on the GPU of an image, and on all later GPUs of its generation."""
     gpu = image.arch.rstrip("af")
     return any(
         each.kind == "sass" and not gpus.is_special(each) and architectures.runs(each.arch, gpu) for each in found

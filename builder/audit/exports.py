@@ -1,4 +1,4 @@
-"""Symbols that other libraries of a process could meet: exports of a plain library, and unique symbols of any."""
+"""Check symbols that other libraries in a process can see: exports of a plain library, and unique symbols."""
 
 from collections.abc import Iterator
 
@@ -12,11 +12,11 @@ UNIQUE_RULE = "unique-symbols"
 
 _SHOWN = 80
 _MOST = 1000
-"""Globs that a wheel may promise: each is compared with every symbol."""
+"""The most globs that a wheel may promise: each is compared with every symbol."""
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Compare what each plain library exports with what `metadata.json` promises."""
+    """Compare the exports of each plain library with those that `metadata.json` promises."""
     if subject.facts is None or subject.facts.framework is not Framework.CTYPES:
         return
     globs = subject.metadata.exports
@@ -47,7 +47,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def check_unique(subject: Subject) -> Iterator[Finding]:
-    """Name each STB_GNU_UNIQUE symbol: two kernels with the same inline static would share it."""
+    """Report each STB_GNU_UNIQUE symbol: two kernels with the same inline static variable would share it."""
     for library in subject.libraries:
         for symbol in (*library.extension.defined, *library.extension.undefined):
             if symbol.binding == "unique":

@@ -1,4 +1,4 @@
-"""The code of a wheel that each GPU would run, as a driver chooses it from the bytes of the libraries."""
+"""Find the code that each GPU would run, as a driver chooses it from the libraries of a wheel."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -21,30 +21,30 @@ from builder.wording import nearest
 
 RULE = "gpus"
 _KEPT = 64
-"""Answers that are kept: a kernel has as many as it has kinds of wheels."""
+"""The number of cached answers: one for each kind of wheel that a kernel has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuCode:
-    """The code of a wheel that one GPU runs."""
+    """The code of a wheel that a GPU runs."""
 
     gpu: Gpu
     own: tuple[str, ...] = ()
-    """Machine code for this very GPU."""
+    """Machine code for exactly this GPU."""
     older: tuple[str, ...] = ()
-    """Machine code for an earlier GPU of its family, which runs on it."""
+    """Machine code for an earlier GPU of the same family, which this GPU also runs."""
     ptx: tuple[str, ...] = ()
-    """PTX that its driver compiles when the wheel is loaded."""
+    """PTX that the driver compiles when the wheel is loaded."""
     cuda: str | None = None
-    """The release of CUDA that the driver must be of, at least, to compile that PTX; None without PTX."""
+    """The oldest release of CUDA whose driver compiles this PTX; None without PTX."""
     lacks: bool = False
-    """Whether some of the device code has nothing for it, so that those kernels fail."""
+    """Whether some kernels have no code for this GPU, so that they fail."""
     special: tuple[str, ...] = ()
-    """The architectures of special code for other GPUs alone, such as `9.0a`; the GPU lacks nothing by that."""
+    """Architectures of code for special GPUs only, such as `9.0a`; this GPU does not need that code."""
 
     @property
     def runs(self) -> bool:
-        """Whether every kernel of the wheel has code for it."""
+        """Whether every kernel of the wheel runs on this GPU."""
         return not self.lacks and bool(self.own or self.older or self.ptx)
 
     @property
@@ -54,7 +54,7 @@ class GpuCode:
 
     @property
     def way(self) -> str:
-        """The answer in words that are the same for all GPUs with machine code of their own."""
+        """The answer in words, but the same words for all GPUs with machine code of their own."""
         return self._said("machine code of its own")
 
     def _said(self, own: str) -> str:
@@ -73,17 +73,17 @@ class GpuCode:
         return "; ".join(parts)
 
     def to_dict(self) -> dict[str, object]:
-        """Return the answer as plain values."""
+        """Return the answer as JSON values."""
         fields = codec.encode(self)
         gpu = fields.pop("gpu")
         return {"arch": gpu["arch"], "names": gpu["names"], "runs": self.runs, **fields}
 
 
 def named(text: str) -> Gpu:
-    """Return the GPU that a user names, by its product or its architecture.
+    """Return the GPU with this product name or architecture.
 
     Raises:
-        BuilderError: none is called so.
+        BuilderError: no GPU has this name.
     """
     wanted = text.strip().lower()
     for gpu in known():
@@ -98,13 +98,13 @@ def named(text: str) -> Gpu:
 
 
 def cuda_of_ptx(version: str) -> str | None:
-    """Return the release of CUDA whose drivers compile a version of PTX first; None for one that is not known."""
+    """Return the first release of CUDA whose drivers compile a version of PTX; None for an unknown version."""
     found: str | None = table()["ptx"].get(version)
     return found
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Yield a finding for each GPU that `[require]` of the kernel names and that does not run all of the wheel."""
+    """Report each GPU that the kernel's `[require]` lists and that cannot run the whole wheel."""
     names = subject.metadata.required_gpus
     if not names or subject.metadata.not_for_release is not None:
         return
@@ -118,7 +118,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def of(subject: Subject) -> tuple[GpuCode, ...]:
-    """Return what each GPU of a wheel's backend runs; nothing for a backend without device code."""
+    """Return the code that each GPU of a wheel's backend runs; empty for a backend without device code."""
     facts = subject.facts
     if facts is None or not facts.backend.facts.device_code:
         return ()
@@ -126,9 +126,9 @@ def of(subject: Subject) -> tuple[GpuCode, ...]:
 
 
 def of_libraries(wheel: Wheel, backend: Backend) -> tuple[GpuCode, ...]:
-    """Return what each GPU of a backend runs of the libraries of a wheel, by their names; nothing without device code.
+    """Return the code that each GPU of a backend runs, from members with a library's name; empty without device code.
 
-    Of the other members nothing is read: where thousands of wheels are looked at, that is what takes the time.
+    Other members are not read: that would take most of the time when thousands of wheels are examined.
 
     Raises:
         BuilderError: a library cannot be read.
@@ -156,12 +156,12 @@ def groups_of(wheel: Wheel, backend: Backend) -> frozenset[Group]:
 
 @lru_cache(maxsize=_KEPT)
 def _each(backend: Backend, groups: frozenset[Group]) -> tuple[GpuCode, ...]:
-    """Return what each GPU of a backend runs of some device code; wheels of one kernel mostly have the same."""
+    """Return the code that each GPU of a backend runs; cached, since a kernel's wheels mostly have the same groups."""
     return tuple(choose(gpu, groups) for gpu in known() if gpu.backend is backend)
 
 
 def missing(required: Iterable[Gpu], found: Iterable[GpuCode], file: str) -> Iterator[Finding]:
-    """Yield a finding for each GPU that must run all of a wheel and does not."""
+    """Report each GPU that must run the whole wheel and does not."""
     codes = {code.gpu: code for code in found}
     for gpu in required:
         code = codes.get(gpu, GpuCode(gpu=gpu))
@@ -172,9 +172,9 @@ def missing(required: Iterable[Gpu], found: Iterable[GpuCode], file: str) -> Ite
 
 
 def choose(gpu: Gpu, groups: Iterable[Group]) -> GpuCode:
-    """Return what `gpu` runs: of each group the machine code that is nearest to it, or else the newest PTX.
+    """Choose the code that `gpu` runs: from each group the nearest machine code, or else the newest PTX.
 
-    A group of special code alone, such as `9.0a`, is for those GPUs: others have other kernels, and lack nothing.
+    A group that has only special code, such as `9.0a`, is for special GPUs: other GPUs do not need it.
     """
     archs: dict[str, set[str]] = {"own": set(), "older": set(), "ptx": set(), "special": set()}
     versions: set[str] = set()
@@ -203,5 +203,5 @@ def chosen(gpu: Gpu, group: Iterable[Image]) -> Image | None:
 
 
 def is_special(image: Image) -> bool:
-    """Whether device code is for one GPU or its family alone, such as `9.0a` and `10.0f`."""
+    """Whether device code runs only on one GPU or its family, such as `9.0a` and `10.0f`."""
     return image.kind in {"sass", "ptx"} and image.arch[-1] in "af"

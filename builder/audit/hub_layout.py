@@ -1,4 +1,4 @@
-"""A folder in hub layout: the check of all its variants together, and each variant as the wheel that it came from."""
+"""Check a folder in hub layout: all its variants together, and each variant like the wheel it was made from."""
 
 import csv
 import io
@@ -31,17 +31,17 @@ _ABI3 = ".abi3.so"
 
 
 def variants(root: Path) -> tuple[Path, ...]:
-    """Return the folders of the variants in a layout, by name."""
+    """Return the folders of the variants in a layout, sorted by name."""
     return tuple(path for path in sorted(root.iterdir()) if path.is_dir() and named(path.name) is not None)
 
 
 def check(root: Path, *, kernel: Kernel | None = None, complete: bool = False) -> AuditReport:
-    """Judge a layout as a whole; what is in a variant is judged like a wheel.
+    """Judge a layout as a whole; the content of a variant is judged like a wheel.
 
     Args:
-        root: The folder that has the variants.
-        kernel: What they must be of.
-        complete: Whether a variant that is missing is an error, and not a warning.
+        root: The folder with the variants.
+        kernel: The kernel that the variants must belong to.
+        complete: Whether a missing variant is an error and not a warning.
     """
     found = {path.name: path for path in variants(root)}
     tables = {name: _table(folder) for name, folder in found.items()}
@@ -63,7 +63,7 @@ def _strangers(root: Path, found: Mapping[str, Path]) -> Iterator[Finding]:
 
 
 def _table(folder: Path) -> KernelMetadata:
-    """Return a metadata.json; nothing of one that cannot be read, which the audit of the variant says."""
+    """Read a metadata.json; empty if it cannot be read, which the audit of the variant reports."""
     try:
         with (folder / METADATA_FILE).open("rb") as file:
             return read_metadata(file.read(untrusted.LARGEST_TEXT + 1))
@@ -72,7 +72,7 @@ def _table(folder: Path) -> KernelMetadata:
 
 
 def _one_kernel(tables: Iterable[KernelMetadata]) -> Iterator[Finding]:
-    """Judge that all are of one version of one kernel: a repository has one, and a branch has one version."""
+    """Check that all variants are of one version of one kernel: a repository has one kernel, a branch one version."""
     found: dict[str, dict[str, None]] = {}
     for table in tables:
         for key, value in table.identity.items():
@@ -98,7 +98,7 @@ def _cells(config: Config, found: Iterable[str], *, complete: bool) -> Iterator[
 
 
 def _of_config(config: Config, name: str, table: KernelMetadata) -> Iterator[Finding]:
-    """Compare a metadata.json with what the config would make it."""
+    """Compare a metadata.json with the one that the config gives."""
     variant = Variant.parse(name)
     file = f"{name}/{METADATA_FILE}"
     if not table.table:
@@ -107,7 +107,7 @@ def _of_config(config: Config, name: str, table: KernelMetadata) -> Iterator[Fin
     for key, said, meant in table.unlike(expected):
         why = f"it says {_spelled(said)}, build.toml {_spelled(meant)}"
         yield Finding(file, RULE, key, why, "build the variant again")
-    # The ops are of this kernel and this backend.
+    # The ops belong to this kernel and backend.
     begin = f"_{config.general.name.module}_{variant.backend}_"
     ops = table.ops
     if ops is None or ID.fullmatch(ops) is None or not ops.startswith(begin):
@@ -121,7 +121,7 @@ def _spelled(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _OnDisk:
-    """A member that is a file of its own."""
+    """A file of a variant, as a member of a wheel."""
 
     path: Path
     size: int
@@ -150,7 +150,7 @@ class _OnDisk:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a path is a folder; one that no system can have is none."""
+    """Whether a path is a folder; False for a path that the system does not allow."""
     try:
         return path.is_dir()
     except OSError:
@@ -158,7 +158,7 @@ def is_folder(path: Path) -> bool:
 
 
 def named(name: str) -> Variant | None:
-    """Return the variant of a folder's name, if it is one that the hub's client looks for."""
+    """Parse the name of a variant's folder; None if the hub's client would not look for this name."""
     try:
         variant = Variant.parse(name)
     except ValueError:
@@ -167,10 +167,10 @@ def named(name: str) -> Variant | None:
 
 
 def read_variant(folder: Path) -> Wheel:
-    """Return the wheel that a variant stands for: its files, with the tags that its name promises.
+    """Return a variant as a wheel: its files, with the tags that its name promises.
 
     Raises:
-        WheelError: it has no name of a variant, or something in it is not a plain file with a safe name.
+        WheelError: its name is not that of a variant, or it contains something other than plain files with safe names.
     """
     variant = named(Path(os.path.abspath(folder)).name)  # noqa: PTH100  the name of a link is the variant's
     if variant is None:
@@ -179,7 +179,7 @@ def read_variant(folder: Path) -> Wheel:
     said, described = KernelMetadata(), files.get(METADATA_FILE)
     if described is not None and described.size <= untrusted.LARGEST_TEXT:
         said = read_metadata(described.read())
-    # A name and a version that are none are made up: the checks compare them with what is there.
+    # A missing name or version is made up: the checks compare it with the files.
     try:
         name = str(KernelName(str(said.name)))
     except ValueError:
@@ -194,7 +194,7 @@ def read_variant(folder: Path) -> Wheel:
 
 
 def size_of(folder: Path) -> int:
-    """Return the bytes of all files of a variant."""
+    """Return the size of all files of a variant."""
     return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())
 
 
@@ -231,7 +231,7 @@ def _tag(variant: Variant, files: Iterable[str]) -> str:
 
 
 def _dist_info(wheel: Wheel, name: str, variant: Variant) -> dict[str, Member]:
-    """Return what an installer would be told of a variant, which a hub layout has not."""
+    """Make the `.dist-info` files of a variant, which a hub layout does not have."""
     requires = [f"Requires-Dist: {each}" for each in _requires(variant)]
     tags = [f"Tag: {tag}" for tag in sorted(wheel.tags, key=str)]
     texts = {
@@ -249,7 +249,7 @@ def _dist_info(wheel: Wheel, name: str, variant: Variant) -> dict[str, Member]:
 
 
 def _requires(variant: Variant) -> tuple[str, ...]:
-    """Return the framework of a variant, and what brings libraries of the toolkit to those who have its torch."""
+    """Return the requirements of a variant: its framework, and the packages with the toolkit's libraries."""
     brought = sorted({wheel for facts in libraries.table().values() for wheel in facts.wheels.values()})
     if variant.version is None:
         return ("torch", *brought)

@@ -1,4 +1,4 @@
-"""Layout: RECORD, WHEEL and METADATA, the files beside them, and `metadata.json` with its digest."""
+"""Check RECORD, WHEEL and METADATA, the files next to them, and `metadata.json` with its digest."""
 
 import base64
 import csv
@@ -29,7 +29,7 @@ _LEFT_OVER = (
     ".a", ".bak", ".d", ".ii", ".lib", ".log", ".ninja", ".o", ".obj", ".orig", ".rej", ".swp", ".tmp", "~",
 )  # fmt: skip
 _ACTED_ON = frozenset(("entry_points.txt",))
-"""Files of the `.dist-info` directory that others act on: these are the commands and plugins of a package."""
+"""Files of the `.dist-info` directory that take effect when installed: the commands and plugins of a package."""
 _MOST_MODULES = 10
 _LEFT_OVER_NAMES = frozenset(("CMakeCache.txt", "CMakeLists.txt", "build.ninja", "compile_commands.json", "Makefile"))
 
@@ -40,7 +40,7 @@ _UNHASHED = ("RECORD.jws", "RECORD.p7s")
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Judge the files of the wheel, and what they say about each other."""
+    """Judge the files of the wheel, and their descriptions of each other."""
     yield from check_description(subject)
     yield from _places(subject)
     yield from _libraries(subject)
@@ -112,7 +112,7 @@ def _libraries(subject: Subject) -> Iterator[Finding]:
 
 
 def _module(subject: Subject, library: Library, file: str) -> Iterator[Finding]:
-    """Judge a library that `_ops.py` imports as a Python module; one that is loaded by `load_library` is not one."""
+    """Judge a library that `_ops.py` imports as a Python module; a library for `load_library` is not a module."""
     named = PurePosixPath(library.name).name.partition(".")[0]
     text = subject.text(f"{subject.module}/{file}").decode("utf-8", "replace")
     imported = re.search(rf"^from \. import {re.escape(named)}$", text, re.MULTILINE) is not None
@@ -207,9 +207,9 @@ def _metadata(path: str, message: Message, subject: Subject) -> Iterator[Finding
     for line in dict.fromkeys(message.get_all("Requires-Dist", [])):
         if requirement(line) is None:
             yield Finding(path, RULE, "Requires-Dist", f"'{line[:_SHOWN]}' is not a requirement that can be read")
-    # A kernel for one torch requires it: installed beside another torch, it registers nothing.
+    # A kernel for one torch requires exactly that torch: with another one, it would register nothing.
     stated = subject.facts
-    if stated is None or stated.version is None:  # of no torch, or pure Python
+    if stated is None or stated.version is None:  # for no torch, or pure Python
         return
     package = _FRAMEWORKS[stated.framework]
     required = requirements(subject.text(path)).get(package)
@@ -221,7 +221,7 @@ def _metadata(path: str, message: Message, subject: Subject) -> Iterator[Finding
 
 
 def _admits_only(specifier: SpecifierSet, version: Version, *, later: bool) -> bool:
-    """Whether a specifier admits a minor version, none before it, and the later ones if they are meant."""
+    """Whether a specifier admits a minor version, no earlier one, and later ones only if `later` is set."""
     major, minor = version.major, version.minor
     earlier = minor > 0 and specifier.contains(f"{major}.{minor - 1}.99")
     own = any(specifier.contains(f"{major}.{minor}.{patch}") for patch in range(100))

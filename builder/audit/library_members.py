@@ -1,4 +1,4 @@
-"""The members of a wheel that are libraries, and the memory that one is read into."""
+"""Find the libraries in a wheel, and read one into memory."""
 
 import mmap
 import re
@@ -10,24 +10,24 @@ from builder.binary.extension import binary_format
 from builder.wheel.archive import Member, Wheel
 
 HEAD = 4
-"""Bytes that a format is known by."""
+"""Bytes at the start of a file that identify its format."""
 _IN_MEMORY = 256 << 20
 _LIBRARY_NAME = re.compile(r"\.(so(\.[0-9]+)*|pyd|dylib|dll)$")
 
 
 def named_as_library(name: str) -> bool:
-    """Whether a member has the name of a library."""
+    """Whether a member's name is that of a library."""
     return _LIBRARY_NAME.search(name) is not None
 
 
 def is_library(name: str, head: bytes) -> bool:
-    """Whether a member is a library; the two letters MZ alone do not make one."""
+    """Whether a member is a library; the letters MZ at its start are not enough."""
     return named_as_library(name) or binary_format(head) not in (None, "PE")
 
 
 @contextmanager
 def memory(size: int) -> Iterator[mmap.mmap]:
-    """Return a buffer for a library: in memory, or for a large one in a file, which the system caches as it can."""
+    """Return a buffer for a library: in memory, or for a large one in a file, so that the system can page it out."""
     if size <= _IN_MEMORY:
         with mmap.mmap(-1, size) as data:
             yield data
@@ -40,7 +40,7 @@ def memory(size: int) -> Iterator[mmap.mmap]:
 
 @contextmanager
 def unpacked(member: Member) -> Iterator[mmap.mmap]:
-    """Return a buffer with the content of a library, which is not empty.
+    """Return a buffer with the content of a library that is not empty.
 
     Raises:
         WheelError: it cannot be unpacked.

@@ -1,7 +1,6 @@
-"""Judge a stranger's wheel in a process of its own, which the system stops when it takes too much time or memory.
+"""Judge a stranger's wheel in a separate process, which the system stops if it takes too much time or memory.
 
-The readers have a budget for each kind of thing that a file can have too much of. Whatever they do not foresee
-ends here.
+The readers limit everything that a file can contain too much of; this process catches what they do not foresee.
 """
 
 import contextlib
@@ -27,9 +26,9 @@ from builder.wheel.archive import Wheel, WheelError
 
 _SECONDS = 4
 _BYTES_A_SECOND = 8 << 20
-"""Of the wheel; 200 MB of device code are judged in a second, of which each may bring some symbols."""
+"""Bytes of a wheel for which it gets another second; 200 MB of device code take a second, but symbols are slower."""
 _MEMORY = 224 << 20
-"""For the heap of Python: a library itself is mapped, and its size is bounded by that of the wheel."""
+"""For the heap of Python: a library is mapped, and the size of the wheel limits its size."""
 _SIZE_FACTOR = 2
 _STATUS = Path("/proc/self/status")
 _BUG, _NO_MEMORY = 1, 3
@@ -38,7 +37,7 @@ _BUG, _NO_MEMORY = 1, 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """A wheel that was judged, and what GPUs run of it."""
+    """The result of judging a wheel, and the code that GPUs run."""
 
     report: AuditReport
     gpus: tuple[GpuCode, ...] = ()
@@ -53,7 +52,7 @@ def run(wheel: Wheel, *, with_resources: bool = False) -> Judged:
     """Judge a wheel by what it says of itself; say what its functions take where that is asked for.
 
     Raises:
-        WheelError: the file is damaged.
+    WheelError: the file is damaged.
     """
     subject = reading.read(wheel, plan=AuditPromise(), with_resources=with_resources)
     report = AuditReport(wheel=wheel.path.name, rules=tuple(CHECKS), findings=judge(subject))
@@ -69,11 +68,11 @@ def run_limited(path: Path, *, sizes: bool = False, with_resources: bool = False
     try:
         size = hub_layout.size_of(path) if hub_layout.is_folder(path) else path.stat().st_size
     except OSError:
-        size = 0  # the child says what is wrong
+        size = 0  # the child reports the error
     seconds, memory = _SECONDS + size // _BYTES_A_SECOND, _MEMORY + _SIZE_FACTOR * size
     reader, writer = os.pipe()
     with warnings.catch_warnings():
-        # Python warns where there are threads: the child takes no lock of theirs, and ends without cleaning up.
+        # Python warns if there are threads; but the child takes none of their locks, and exits without clean-up.
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child == 0:
@@ -110,7 +109,7 @@ def _judge(path: Path, writer: int, *, seconds: int, memory: int, sizes: bool, w
     except MemoryError:
         code = _NO_MEMORY
     except KeyboardInterrupt:
-        code = _NO_MEMORY  # the parent has it, too, and does not ask
+        code = _NO_MEMORY  # the parent lacks memory as well, and does not read the answer
     finally:
         if code == _BUG:
             terminal.err(traceback.format_exc().rstrip())
@@ -118,7 +117,7 @@ def _judge(path: Path, writer: int, *, seconds: int, memory: int, sizes: bool, w
 
 
 def _held() -> int:
-    """Return the bytes of data that this process has from the one that it is a copy of; 0 where nothing says it."""
+    """Return the bytes of data that this process inherited from its parent; 0 if the system does not tell."""
     with contextlib.suppress(OSError, StopIteration, ValueError):
         lines = _STATUS.read_text(encoding="utf-8").splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData:"))
@@ -126,7 +125,7 @@ def _held() -> int:
 
 
 def _limit(kind: int, value: int) -> None:
-    """Lower a limit; one that is lower already stays."""
+    """Lower a limit, unless it is already lower."""
     _, hard = resource.getrlimit(kind)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(kind, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
@@ -157,7 +156,7 @@ def _of_variant(folder: Path, *, with_resources: bool) -> Judged:
 
 
 def _answer(reader: int, child: int) -> tuple[int, str]:
-    """Return the exit code of the child, and what it wrote."""
+    """Return the exit code of the child, and its answer."""
     try:
         with os.fdopen(reader, encoding="ascii") as stream:
             text = stream.read()

@@ -1,4 +1,4 @@
-"""Libraries for macOS: the oldest system, the machine, and what they load."""
+"""Check libraries for macOS: the oldest system, the machine, and the libraries that they load."""
 
 import re
 from collections.abc import Iterator

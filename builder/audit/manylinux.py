@@ -1,4 +1,4 @@
-"""Check the manylinux policy that the wheel's tag promises, and how its libraries are linked."""
+"""Check the manylinux policy that the wheel's tag promises, and the linking of its libraries."""
 
 import posixpath
 import re
@@ -80,7 +80,7 @@ def _needed(library: Library, policy: Policy, subject: Subject) -> Iterator[Find
         if any(fnmatchcase(needed, pattern) for pattern in patterns):
             continue
         if not libraries.distributions(needed).isdisjoint(required):
-            continue  # a package that the wheel requires has it, and `_ops.py` loads it
+            continue  # a required package provides the library, and `_ops.py` loads it
         why = (
             "the wheel carries its own copy of this library, which would stand beside the one of the system or of torch"
             if needed in carried

@@ -1,4 +1,4 @@
-"""`metadata.json`: what the client reads, compared with the files that it names."""
+"""Compare `metadata.json`, which the client reads, with the files that it names."""
 
 import base64
 import contextlib
@@ -92,7 +92,7 @@ def _extensions(path: str, values: Mapping[str, object], subject: Subject) -> It
 def _ops_file(file: str, ops: str, subject: Subject) -> Iterator[Finding]:
     path = f"{subject.module}/{file}"
     if path not in subject.files or subject.noarch:
-        return  # a noarch package finds its backend, and so its namespace, when it is imported
+        return  # a noarch package finds its backend, and so its namespace, only when it is imported
     text = subject.text(path).decode("utf-8", "replace")
     if re.search(rf"(?<![A-Za-z0-9_]){re.escape(ops)}(?![A-Za-z0-9_])", text) is None:
         yield Finding(path, RULE, ops, f"it does not name '{ops}', the id of metadata.json")

@@ -1,4 +1,4 @@
-"""Read a wheel once, member by member, in little memory."""
+"""Read a wheel once, member by member, with little memory."""
 
 import io
 import mmap
@@ -42,7 +42,7 @@ _X86_64 = re.compile(rb"[\x48\x49][\xb8-\xbf]\x00{5}[\x00-\x1f]([\x00-\x3f])([\x
 _AARCH64 = re.compile(rb"[\x40-\x67]\xe0\xd2")
 _WORD = 4
 _MOST_PLACES = 1 << 20
-"""Places in the code that look like such a constant; a real library has some dozens."""
+"""The most places in the code that may look like such a constant; a real library has a few dozen."""
 
 
 def read(wheel: Wheel, *, plan: AuditPromise, with_resources: bool = False) -> Subject:
@@ -88,7 +88,7 @@ def _resources(wheel: Wheel, read: resources.Gathering | None, *, limited: bool)
 
 
 def _package(wheel: Wheel) -> str | None:
-    """Return the top-level directory that has the distribution's name, as far as a normalised name tells."""
+    """Return the top-level directory that matches the distribution's name, as far as a normalised name allows."""
     tops = sorted({name.partition("/")[0] for name in wheel.members if "/" in name})
     return next((top for top in tops if canonicalize_name(top) == wheel.name), None)
 
@@ -106,7 +106,7 @@ def _member(
     first = b""
     for piece in pieces:
         first += piece
-        if len(first) >= HEAD:  # each piece is perhaps a single byte
+        if len(first) >= HEAD:  # a piece may be a single byte
             break
     if member.size and is_library(name, first):
         with memory(member.size) as data:
@@ -152,7 +152,7 @@ def _judge(name: str, data: Data) -> Library | Finding:
 
 
 def _claim(wheel: Wheel, *, package: str, texts: Mapping[str, bytes], plan: AuditPromise) -> FrameworkClaim | None:
-    """Return what a wheel is for: by its plan, its label, or else its requirements and its metadata.json."""
+    """Return the framework and backend of a wheel, by its plan, label, or else requirements and metadata.json."""
     platform = min(tag.platform for tag in wheel.tags)
     try:
         if plan.variant is not None:
@@ -160,7 +160,7 @@ def _claim(wheel: Wheel, *, package: str, texts: Mapping[str, bytes], plan: Audi
         if wheel.label is not None:
             return FrameworkClaim.of(Variant.of_wheel(wheel.label, platform))
         backend = Backend(str(read_metadata(texts.get(f"{package}/{METADATA_FILE}", b"")).backend))
-    except ValueError:  # label and platform are of no variant, or nothing names a backend
+    except ValueError:  # label and platform match no variant, or nothing names a backend
         return None
     if platform == "any":
         return FrameworkClaim(framework=Framework.TORCH_NOARCH, backend=backend)
@@ -180,10 +180,10 @@ def _claim_by_requirements(backend: Backend, required: Mapping[str, Requirement]
 
 
 def header_versions(extension: Extension, data: Data) -> frozenset[Version]:
-    """Return the versions that the code of `extension` loads as whole 64-bit constants.
+    """Return the torch versions that the code of `extension` loads as 64-bit constants.
 
     Raises:
-        ExtensionError: there are so many places to look at that it is no code.
+        ExtensionError: so many places look like a constant that this cannot be code.
     """
     found: set[tuple[int, int]] = set()
     for seen, version in enumerate(_places(extension, data)):

@@ -8,12 +8,12 @@ from builder.wording import escaped
 
 @dataclass(frozen=True, slots=True, order=True)
 class Finding:
-    """A rule that a file breaks."""
+    """A violation of a rule by a file."""
 
     file: str
     rule: str
     symbol: str
-    """The symbol, library, path or key that breaks it."""
+    """The symbol, library, path or key that violates the rule."""
     why: str
     remedy: str = "build the wheel again"
     severity: Severity = "error"
@@ -30,11 +30,11 @@ class AuditReport:
 
     @property
     def ok(self) -> bool:
-        """Whether no rule is broken; warnings and notes break none."""
+        """Whether no rule is violated; warnings and notes do not count."""
         return not any(finding.severity == "error" for finding in self.findings)
 
     def to_dict(self) -> dict[str, object]:
-        """Return the report as plain values."""
+        """Return the report as JSON values."""
         return {
             "wheel": self.wheel,
             "ok": self.ok,
@@ -43,12 +43,12 @@ class AuditReport:
         }
 
     def to_text(self) -> str:
-        """Return the report for people; the findings of a file stand together."""
+        """Return the report as text, grouped by file."""
         if not self.findings:
             return f"{self.wheel}: ok ({len(self.rules)} rules: {', '.join(self.rules)})\n"
         lines = [f"{self.wheel}: {len(self.findings)} finding{'s' if len(self.findings) > 1 else ''}"]
         for finding in self.findings:
-            # Each is one line, whatever the names in a stranger's file are.
+            # One line each, whatever a stranger's file names contain.
             lines.append(f"  {finding.severity}: {escaped(finding.file)}: {finding.rule}: {escaped(finding.symbol)}")
             lines.append(f"    why:  {escaped(finding.why)}")
             lines.append(f"    help: {escaped(finding.remedy)}")

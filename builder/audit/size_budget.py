@@ -1,4 +1,4 @@
-"""The most bytes that a wheel may have: what takes those of one that has more, and what would make it smaller."""
+"""Check the size of a wheel; for one that is too large, tell which parts take the space and how to make it smaller."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,13 +19,13 @@ _COMPRESS = {False: "-Xfatbin=-compress-all' in 'cuda-flags", True: "--offload-c
 
 
 def is_exceeded(subject: Subject, wheel: Wheel) -> bool:
-    """Whether a wheel has more bytes than its kernel allows; a folder of a hub layout is no wheel."""
+    """Whether a wheel is larger than its kernel allows; a folder in hub layout never is."""
     limit = _limit(subject.metadata)
     return limit is not None and wheel.path.is_file() and wheel.path.stat().st_size > limit.bytes
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Yield a finding for a wheel that is too large, or whose limit cannot be read."""
+    """Report a wheel that is too large, or whose limit cannot be read."""
     text, limit = subject.metadata.max_size, _limit(subject.metadata)
     if text is not None and limit is None:
         why = "it is the most that the wheel may have, and is no size that this audit knows"
@@ -42,7 +42,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def ways_out(sizes: WheelSizes) -> tuple[str, ...]:
-    """Return what makes a wheel smaller: first what costs its users nothing, then what takes the most bytes."""
+    """Return ways to make a wheel smaller: first those that cost its users nothing, then the largest parts."""
     code = sizes.code
     plain, ptx = sum(each.plain for each in code), sum(each.size for each in code if each.ptx)
     ways: list[str] = []

@@ -1,4 +1,4 @@
-"""The sizes of a wheel: of its files, and in its libraries of the device code of each architecture."""
+"""Measure a wheel: its files, and in its libraries the device code of each architecture."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -24,18 +24,18 @@ class CodeSize:
 
     arch: str
     what: str
-    """In words: its kind and its architecture."""
+    """The kind and the architecture, in words."""
     ptx: bool
     size: int
     plain: int
-    """The bytes of it that are not compressed."""
+    """The bytes that are not compressed."""
     pieces: int
-    """The number of fat binaries or bundles that have some: about one for each source."""
+    """The number of fat binaries or bundles with such code: about one for each source."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileSize:
-    """A file of a wheel, unpacked, and what of it is device code: the largest first."""
+    """The size of an unpacked file of a wheel, and of the device code in it, the largest first."""
 
     name: str
     size: int
@@ -43,7 +43,7 @@ class FileSize:
 
     @property
     def rest(self) -> int:
-        """The bytes that are left: code of the processor, tables of symbols, data."""
+        """The remaining bytes: host code, symbol tables, data."""
         return self.size - sum(each.size for each in self.code)
 
 
@@ -54,7 +54,7 @@ class WheelSizes:
     packed: int
     """The size of the wheel itself."""
     files: tuple[FileSize, ...]
-    """The largest first."""
+    """The sizes of the files, the largest first."""
 
     @property
     def unpacked(self) -> int:
@@ -67,7 +67,7 @@ class WheelSizes:
         return [each for file in self.files for each in file.code]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the same as plain values, sums too; `codec.decode` undoes it."""
+        """Return the sizes and their sums as JSON values; `codec.decode` reads them again."""
         files = [
             {"name": file.name, "size": file.size, "rest": file.rest, "device-code": codec.encode(file.code)}
             for file in self.files
@@ -76,7 +76,7 @@ class WheelSizes:
 
     @property
     def text(self) -> str:
-        """The same for people: libraries by what is in them, and all other files as one."""
+        """Return the sizes as text: libraries with their parts, and all other files together."""
         lines = [f"{shown(self.packed)}, unpacked {shown(self.unpacked)}"]
         for file in self.files:
             if file.code:
@@ -95,7 +95,7 @@ class WheelSizes:
 
 
 def of(wheel: Wheel) -> WheelSizes:
-    """Return what takes the bytes of a wheel; of a library that cannot be read, its size alone.
+    """Measure the parts of a wheel; for a library that cannot be read, only its whole size.
 
     Raises:
         WheelError: a member cannot be unpacked.
@@ -122,7 +122,7 @@ def _code(name: str, data: Data) -> Iterator[CodeSize]:
             plain[stored.image] += 0 if stored.compressed else stored.size
             pieces[stored.image] += 1
     except BuilderError:
-        return  # a finding of `format` says why
+        return  # the rule `format` reports why
     for image in sorted(sizes, key=lambda image: (-sizes[image], architectures.natural(image.arch), image.kind)):
         yield CodeSize(
             arch=image.arch,

@@ -1,4 +1,4 @@
-"""Libraries of torch's C++ API: the torch symbols that they use must be in libraries that they name."""
+"""Check libraries that use torch's C++ API: the libraries that they link to must have the torch symbols they use."""
 
 import posixpath
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ RULE = "torch-libraries"
 
 _WITHOUT_TORCH = {Framework.TVM_FFI: "a tvm-ffi kernel", Framework.CTYPES: "a plain library"}
 _DEVICES = {"cuda": ("cuda", "hip"), "hip": ("hip",), "xpu": ("xpu",)}
-"""Namespace → the builds of torch whose libraries have it; those for ROCm keep the names of CUDA."""
+"""Namespace → the builds of torch whose libraries contain it; the builds for ROCm keep CUDA's names."""
 _BRINGS = {
     "libtorch_cpu.so": ("libtorch_cpu.so", "libc10.so"),
     "libtorch_cuda.so": ("libtorch_cuda.so", "libc10_cuda.so", "libtorch_cpu.so", "libc10.so"),
@@ -23,11 +23,11 @@ _BRINGS = {
     "libc10_hip.so": ("libc10_hip.so", "libc10.so"),
     "libc10_xpu.so": ("libc10_xpu.so", "libc10.so"),
 }
-"""The libraries that a needed library brings with it, by its own needs."""
+"""The libraries that a needed library loads as well."""
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Judge each library of a wheel that is not of the stable ABI."""
+    """Judge each library of a wheel that is not for the stable ABI."""
     facts = subject.facts
     if facts is None or facts.stable:
         return
@@ -59,14 +59,14 @@ def _brought(library: Library, backend: Backend) -> frozenset[str]:
     for path in library.extension.needed:
         needed = posixpath.basename(path).replace(".dylib", ".so")
         brought.update(_BRINGS.get(needed, (needed,)))
-        if needed == "libtorch.so":  # it needs whatever its torch was built for
+        if needed == "libtorch.so":  # it needs all libraries of its torch
             brought.update(_BRINGS["libtorch_cpu.so"])
             brought.update(_BRINGS.get(backend.facts.torch_library or "", ()))
     return frozenset(brought)
 
 
 def _homes(name: RootName) -> tuple[str, ...]:
-    """Return the libraries that could define a name."""
+    """Return the libraries that may define a name."""
     devices = _DEVICES.get(name.member or "", ())
     if name.namespace == "c10":
         return tuple(f"libc10_{device}.so" for device in devices) or ("libc10.so",)

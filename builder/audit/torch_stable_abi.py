@@ -1,4 +1,4 @@
-"""The torch stable ABI: C shim symbols that the target version had, and nothing else of torch."""
+"""Check the torch stable ABI: only symbols of the C shim that the target version has, and no others of torch."""
 
 import posixpath
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from builder.config.values import Backend, Framework, Version
 RULE = "torch-stable-abi"
 
 _CUDA = "CUDA"
-"""The dispatch key of CUDA, and of ROCm, whose builds of torch keep the names of CUDA."""
+"""The dispatch key of CUDA, and also of ROCm, since torch for ROCm keeps CUDA's names."""
 _SHIM = ("aoti_torch_", "torch_")
 _NEVER = ("THP", "aoti_")
 _FIRST_TARGET = Version("2.10")
@@ -25,27 +25,27 @@ _MESSAGES = "torch_exception_get_what"
 
 @cache
 def shim() -> Mapping[str, Mapping[str, str]]:
-    """Return library → symbol → the torch version that brought it; `<=2.10` means that version or an earlier one."""
+    """Return library → symbol → the torch version that added it; `<=2.10` means that version or an earlier one."""
     table: dict[str, dict[str, str]] = json_text.read(resources.DATA / "torch-shim.json")
     return table
 
 
 @cache
 def header_only() -> Mapping[str, frozenset[str]]:
-    """Return namespace → names that torch defines in its header-only part."""
+    """Return namespace → the names that torch defines in its header-only part."""
     table = toml.loads((resources.DATA / "torch-headeronly.toml").read_text(encoding="utf-8"))
     return {namespace: frozenset(names) for namespace, names in table.items()}
 
 
 def since(symbol: str, backend: Backend) -> Version | None:
-    """Return the torch version that brought a shim symbol to the libraries of a backend, if one did."""
+    """Return the torch version that added a shim symbol to the libraries of a backend; None if none did."""
     libraries = ("libtorch_cpu", "libtorch_cuda") if backend.facts.dispatch_key == _CUDA else ("libtorch_cpu",)
     found = next((shim()[library][symbol] for library in libraries if symbol in shim()[library]), None)
     return None if found is None else Version(found.removeprefix("<="))
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Judge each library of a wheel that says it is of the stable ABI."""
+    """Judge each library of a wheel that claims to use the stable ABI."""
     facts = subject.facts
     if facts is None or not facts.stable or facts.framework is not Framework.TORCH or facts.version is None:
         return
@@ -92,7 +92,7 @@ def _shim_symbols(library: Library, *, target: Version, backend: Backend) -> Ite
 
 
 def _unknown(symbol: Symbol, backend: Backend) -> tuple[str, str]:
-    """Return why a symbol that no torch brought is not to be used, and what to do."""
+    """Return why a symbol that no torch has must not be used, and what to do."""
     if symbol.name in shim()["libtorch_cuda"]:
         return (
             f"this symbol is in libtorch_cuda, which a torch for {backend} does not have",
@@ -113,7 +113,7 @@ def _unknown(symbol: Symbol, backend: Backend) -> tuple[str, str]:
 def _needed(library: Library, backend: Backend) -> Iterator[Finding]:
     wanted = backend.facts.torch_library
     if library.extension.format != "ELF":
-        wanted = "libtorch_cpu.dylib"  # the only one there
+        wanted = "libtorch_cpu.dylib"  # the only library there
     if wanted is not None and wanted not in map(posixpath.basename, library.extension.needed):
         yield Finding(
             library.name,
@@ -130,7 +130,7 @@ def _define(target: Version) -> str:
 
 
 def _target(library: Library, *, target: Version) -> Iterator[Finding]:
-    """Compare the target version with the headers, where they depend on it."""
+    """Compare the target version with the headers, if the code shows their version."""
     undefined = {symbol.name for symbol in library.extension.undefined}
     for symbol in sorted(undefined & _BEFORE_TARGETS):
         why = f"only code for torch older than {_FIRST_TARGET} uses this; the wheel says {target}"
