@@ -1,1 +1,1 @@
-"""Help the author of a kernel: run its own tests, open a shell with its tools, and build at each save."""
+"""Help the author of a kernel: run the kernel's tests, open a shell with its tools, and build at each save."""

@@ -1,4 +1,4 @@
-"""Run a shell for work on a kernel, with the tools of a cell, its framework, and the kernel of its wheel."""
+"""Run a shell for work on a kernel, with the tools and the framework of a cell, and the kernel's wheel."""
 
 import contextlib
 import os
@@ -20,13 +20,13 @@ from builder.plan.planner import Planner
 from builder.run import NotStartedError, foreground
 
 VARIANT = "BUILDER_SHELL"
-"""The variable that names the cell's variant; a shell inside another one sees it."""
+"""The variable with the cell's variant; a shell inside another shell can see it."""
 _SIGNALLED = 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelShell:
-    """The variables of a shell, and the framework that it has."""
+    """The variables of a shell, and its framework."""
 
     environ: Mapping[str, str]
     framework: str
@@ -35,11 +35,11 @@ class KernelShell:
 
 @contextlib.contextmanager
 def opened(kernel: Kernel, cell: Cell, wheel: Path, ask: Ask, step: Callable[[str], None]) -> Iterator[KernelShell]:
-    """Make the environment of a cell, and keep it and the unpacked wheel until the shell has ended.
+    """Make the environment of a cell and unpack the wheel, and keep both until the shell ends.
 
     Raises:
         NotHereError: this machine lacks a tool of the cell.
-        ToolError: something that is installed would be imported in place of the wheel.
+        ToolError: an installed package would be imported instead of the wheel.
     """
     planner = Planner(kernel=kernel, ask=ask, step=lambda _, text: step(text))
     with planner.held(planner.spec(cell)) as job, tempfile.TemporaryDirectory(prefix="builder-shell-") as name:
@@ -50,14 +50,14 @@ def opened(kernel: Kernel, cell: Cell, wheel: Path, ask: Ask, step: Callable[[st
         paths = [found["PYTHONPATH"], *map(str, job.test_packages.folders)]
         environ = {**found, "PYTHONPATH": os.pathsep.join(paths), VARIANT: cell.variant}
         libraries = () if job.environment is None else load.libraries(job, site, folder)
-        if libraries:  # an installed framework finds its own
+        if libraries:  # an installed framework finds its own libraries
             environ["LD_LIBRARY_PATH"] = _joined(libraries, environ.get("LD_LIBRARY_PATH"))
         framework = job.framework
         yield KernelShell(environ=environ, framework=f"{framework.name} {framework.version}".strip())
 
 
 def _tools(job: Job) -> dict[str, str]:
-    """Return the user's variables and those that name the tools; the tools' folders come first on PATH."""
+    """Return the user's variables and the variables that name the tools; the tools' folders are first on PATH."""
     toolchain = job.toolchain
     root = None if toolchain is None or toolchain.cuda is None else toolchain.cuda.path.parent.parent
     folders = [job.test_python.parent, job.frontend.parent, *job.path]
@@ -67,7 +67,7 @@ def _tools(job: Job) -> dict[str, str]:
     environ["PATH"] = _joined(folders, environ.get("PATH", os.defpath))
     environ["CMAKE_PREFIX_PATH"] = _joined([job.site_packages], environ.get("CMAKE_PREFIX_PATH"))
     if job.environment is not None:
-        # Packages of another Python, or of a build that is not the pinned one, come before those of the environment.
+        # Packages of another Python, or of a build that is not pinned, would shadow those of the environment.
         for variable in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"):
             environ.pop(variable, None)
         environ["PYTHONNOUSERSITE"] = "1"
@@ -79,7 +79,7 @@ def _joined(folders: Sequence[Path], rest: str | None) -> str:
 
 
 def run(command: Sequence[str], shell: KernelShell) -> int:
-    """Run a command, or without one the user's shell, and return its exit code; Ctrl-C goes to it alone.
+    """Run a command, by default the user's shell, and return its exit code; Ctrl-C reaches only that process.
 
     Raises:
         ToolError: it cannot be started.

@@ -1,4 +1,4 @@
-"""Choose the build that tests need: the cells that the installed framework can run, for the GPUs of this machine."""
+"""Choose the cells to build for tests: those that the installed framework runs, with code for this machine's GPUs."""
 
 import contextlib
 from dataclasses import dataclass, field, replace
@@ -23,24 +23,24 @@ from builder.toolchain.this_machine import CurrentPython
 class TestRequest:
     """A request for tests of kernels against their wheels."""
 
-    __test__ = False  # not one of pytest's own
+    __test__ = False  # pytest must not collect this class
 
     ask: Ask
-    """The cells and how they are built; its Python is the one whose framework and pytest are used."""
+    """The cells, and how to build them; the tests use the framework and pytest of its Python."""
     arguments: tuple[str, ...]
     """The arguments of pytest."""
     needs_tests: bool = True
     """Whether a kernel without tests is refused."""
     _native: dict[Backend, tuple[str, ...]] = field(default_factory=dict)
-    """The GPUs of this machine, which are asked for once."""
+    """The GPUs of this machine, which are looked up once."""
     _looked: list[CurrentPython] = field(default_factory=list)
-    """The frameworks of the Python, which is looked at once."""
+    """The frameworks of the Python, which is examined once."""
 
     def prepare(self, kernel: Kernel) -> "TestBuild":
-        """Choose what is built: the cells that are named, or the first that the installed framework can run.
+        """Choose the cells to build: the named ones, or the first one that the installed framework can run.
 
         Raises:
-            BuilderError: there is none, or something is missing.
+            BuilderError: there is no such cell, or the Python lacks something.
         """
         build = choosing.build_of(kernel, self.ask)
         if self.needs_tests:
@@ -58,10 +58,10 @@ class TestRequest:
         return TestBuild(build=build, python=found.python, arguments=self.arguments)
 
     def _here(self, build: KernelBuild) -> tuple[str, ...]:
-        """Return the GPUs of this machine, for which alone cells are built; none for a full build.
+        """Return the GPUs of this machine if the cells are built only for these; empty for a full build.
 
-        What the store has is used as it is. A machine without a GPU, or with one that the kernel has no code for, says
-        nothing about what to build.
+        A full build in the store is used as it is. A machine without a GPU, or with a GPU that the kernel does not
+        support, gives a full build.
         """
         if {(cell.backend in architectures.BACKENDS, cell.noarch) for cell in build.cells} != {(True, False)}:
             return ()
@@ -85,24 +85,24 @@ class TestRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestBuild:
-    """The cells that are built for tests, and how."""
+    """The cells to build for tests."""
 
     __test__ = False
 
     build: KernelBuild
     python: Path
-    """The interpreter that runs them."""
+    """The interpreter that runs the tests."""
     arguments: tuple[str, ...]
 
     def into(self, output: Path) -> KernelBuild:
-        """Return the build, whose wheels are written to a folder."""
+        """Return the build, with the folder for its wheels."""
         return replace(self.build, ask=replace(self.build.ask, output=output))
 
     def run(self) -> kernel_tests.TestRun:
-        """Return the tests, for the wheels of the cells.
+        """Return the tests to run against the wheels of the cells.
 
-        Raises:
-            NoTestsError: the kernel has none.
+            Raises:
+        NoTestsError: the kernel has no tests.
         """
         kernel, cell, ask = self.build.kernel, self.build.cells[0], self.build.ask
         tests, kernels = kernel_tests.tests_of(kernel.root), tuple[KernelFolder, ...]()

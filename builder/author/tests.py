@@ -1,4 +1,4 @@
-"""Run a kernel's own tests against its wheel, in a folder where its sources cannot be imported by mistake."""
+"""Run a kernel's tests against its wheel, in a folder where its sources cannot be imported by mistake."""
 
 import contextlib
 import os
@@ -28,33 +28,33 @@ SETTINGS = ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 """Files in which pytest looks for its settings."""
 _RELEASED = "release"
 _SHOWN = 20
-"""The last lines of pytest that are shown when it did not come to its end."""
+"""The number of last lines that are shown if pytest did not finish."""
 _NO_TESTS, _FAILED = 5, (1, 2)
-"""Exit codes of pytest; 2 is a test module that cannot be imported."""
+"""Exit codes of pytest; 2 means that a test module cannot be imported."""
 _PLUGIN = "_builder_kernel_client"
 _LOCAL = "LOCAL_KERNELS"
-"""The variable that names folders with kernels to the hub's client."""
+"""The variable that tells the hub's client the folders of local kernels."""
 _ORIGIN = "import importlib.util, sys; print(getattr(importlib.util.find_spec(sys.argv[1]), 'origin', None))"
 _KINDS = ("failure", "error")
 _COLLECTION = "collection failure"
 _SAID = re.compile(r"^E +(.*)$", re.MULTILINE)
 _PLACE = re.compile(r"^(\S+:\d+): ", re.MULTILINE)
-"""A message and a place in pytest's text about a test that failed."""
+"""A place and a message in pytest's text about a failed test."""
 
 
 class NoTestsError(BuilderError):
-    """A kernel that has nothing to run."""
+    """A kernel without tests to run."""
 
 
 class NoFittingCellError(ToolError):
-    """No cell of a kernel can be tested with the framework that is installed."""
+    """The installed framework can test no cell of a kernel."""
 
 
 def tests_of(root: Path) -> Path:
     """Return the folder of a kernel's tests.
 
     Raises:
-        NoTestsError: there is none, or no test is in it.
+        NoTestsError: the folder is missing or has no test.
     """
     folder = root / TESTS
     if not any(folder.rglob("test_*.py")) and not any(folder.rglob("*_test.py")):
@@ -63,7 +63,7 @@ def tests_of(root: Path) -> Path:
 
 
 def require(cells: Iterable[Cell], found: CurrentPython) -> None:
-    """Refuse an interpreter that lacks the framework of the cells or pytest, before anything is built.
+    """Refuse an interpreter without pytest or the cells' framework, before anything is built.
 
     Raises:
         ToolError: something is missing; the message says what to install.
@@ -94,10 +94,10 @@ def backends(framework: Framework, found: CurrentPython) -> tuple[Backend, ...]:
 
 
 def choose(plans: Iterable[DryRun], order: Sequence[Backend]) -> DryRun:
-    """Return the first cell that can be built, of the first backend that has one.
+    """Return the first cell that can be built, for the first backend that has such a cell.
 
     Raises:
-        NoFittingCellError: there is none; the reason for each is given.
+        NoFittingCellError: no cell can be built; the message has the reason for each.
     """
     planned = tuple(plan for plan in plans if plan.cell.backend in order)
     possible = sorted(
@@ -117,9 +117,9 @@ def choose(plans: Iterable[DryRun], order: Sequence[Backend]) -> DryRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestReport:
-    """The number of tests by result, and the message of the first that failed."""
+    """The number of tests by result, and the message of the first failed test."""
 
-    __test__ = False  # not one of pytest's own
+    __test__ = False  # pytest must not collect this class
 
     passed: int
     failed: int = 0
@@ -128,7 +128,7 @@ class TestReport:
 
     @classmethod
     def read(cls, path: Path) -> "TestReport":
-        """Read the JUnit XML of a run that came to its end.
+        """Read the JUnit XML of a finished run.
 
         Raises:
             ToolError: no report can be read.
@@ -157,7 +157,7 @@ def _first_error(case: ET.Element) -> str:
     found = next(each for kind in _KINDS if (each := case.find(kind)) is not None)
     text = found.text or ""
     places, said, message = _PLACE.findall(text), _SAID.search(text), found.get("message", "")
-    if message == _COLLECTION and said is not None:  # which says nothing
+    if message == _COLLECTION and said is not None:  # this message tells nothing
         message = said[1]
     name = f"{case.get('classname', '')}::{case.get('name', '')}".removeprefix("::")
     return f"{name}: {message}" + (f"\n  --> {places[-1]}" if places else "")
@@ -165,9 +165,9 @@ def _first_error(case: ET.Element) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestRun:
-    """The tests of a kernel, with the interpreter, arguments and variables of their run."""
+    """A run of a kernel's tests: interpreter, arguments and variables."""
 
-    __test__ = False  # not one of pytest's own
+    __test__ = False  # pytest must not collect this class
 
     root: Path
     tests: Path
@@ -175,20 +175,20 @@ class TestRun:
     arguments: Sequence[str]
     environ: Mapping[str, str]
     kernels: tuple[KernelFolder, ...] = ()
-    """The locked kernels that the tested one depends on."""
+    """The locked kernels that the tested kernel depends on."""
 
 
 def run(wheel: Path, asked: TestRun) -> int:
-    """Run the tests of a kernel with what is in `wheel`.
+    """Run the tests of a kernel against `wheel`.
 
-    On a terminal pytest writes to it directly, so that its debugger works; in a log, output of tests is escaped.
+    On a terminal, pytest writes directly, so that its debugger works; in a log, the tests' output is escaped.
 
     Returns:
         0 when all passed, 1 when some failed.
 
     Raises:
         NoTestsError: pytest found nothing to run.
-        ToolError: pytest did not come to its end.
+        ToolError: pytest did not finish.
     """
     with _unpacked(wheel, asked) as (folder, env):
         command = [*_pytest(asked), *asked.arguments]
@@ -201,11 +201,11 @@ def run(wheel: Path, asked: TestRun) -> int:
 
 
 def run_quietly(wheel: Path, asked: TestRun, *, log: Path | None) -> TestReport:
-    """Run the tests of a kernel with what is in `wheel`, with their output in a log.
+    """Run the tests of a kernel against `wheel`, and write their output to a log.
 
     Raises:
         NoTestsError: pytest found nothing to run.
-        ToolError: pytest did not come to its end.
+        ToolError: pytest did not finish.
     """
     with _unpacked(wheel, asked) as (folder, env):
         results = folder / "results.xml"
@@ -233,7 +233,7 @@ def _judged(code: int, asked: TestRun, *, said: str = "", help: str) -> int:
 
 @contextlib.contextmanager
 def _unpacked(wheel: Path, asked: TestRun) -> Iterator[tuple[Path, Mapping[str, str]]]:
-    """Yield a folder with the tests, and the variables with which the wheel is imported there."""
+    """Yield a folder with the tests, and the variables with which the tests import the wheel."""
     with tempfile.TemporaryDirectory(prefix="builder-test-") as name:
         folder, site = Path(name), Path(name) / "site"
         env = installed(wheel, site, python=asked.python, environ=asked.environ, kernels=asked.kernels)
@@ -250,17 +250,17 @@ def installed(
     """Unpack a wheel, and return the variables with which an interpreter imports it and the locked `kernels`.
 
     Raises:
-        ToolError: something that is installed would be imported in its place.
+        ToolError: an installed package would be imported instead.
     """
     packed = Wheel.read(wheel)  # its members have safe names
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(site)
     paths = os.pathsep.join((str(site), *filter(None, [environ.get("PYTHONPATH")])))
-    # Bytecode is written: uv makes none for the framework, and without it each run compiles the framework anew.
+    # Bytecode is written: uv makes none for the framework, so each run would compile it anew.
     env = {**environ, "PYTHONPATH": paths}
     if kernels:
         env |= _give(kernels, site, environ=environ)
-    # An editable install would shadow the wheel, and no test would notice.
+    # An editable install would shadow the wheel, unnoticed.
     module = packed.name.replace("-", "_")
     origin = tools.ask([str(python), "-c", _ORIGIN, module], cwd=site, env=env).stdout.strip()
     if not Path(origin).is_relative_to(site):

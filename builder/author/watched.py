@@ -1,4 +1,4 @@
-"""Watch a kernel: find the files that its build and its tests read, and wait until one of them changes."""
+"""Watch a kernel: find the files that builds and tests read, and wait until one changes."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -12,14 +12,14 @@ from builder.kernel.source_set import source_set
 from builder.kernel.tree import TooManyFilesError, Tree
 
 _STEP_MS, _LONGEST_MS = 50, 400
-"""Events within the first time count as one; they are told after the second at the latest."""
+"""Events within the first time count as one; the second is the longest delay."""
 _LOOK = 1.0
-"""Seconds until the files are read without an event: a network file system sends none, and events get lost."""
+"""Seconds between looks at the files without an event: network file systems send none, and events get lost."""
 _SETTLE = 0.05
-"""Seconds without a change after which a save is complete: editors write in several steps."""
+"""Seconds without a change after which a save is complete, since editors write in several steps."""
 
 Signature = tuple[int, int, int] | None
-"""Values that change when a file is saved, also by a rename; None for a file that is missing."""
+"""Values that change when a file is saved or replaced; None for a missing file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,15 +28,15 @@ class Snapshot:
 
     root: Path
     files: Mapping[str, Signature]
-    """The files that builds and tests read, by path in the kernel."""
+    """The files that builds and tests read, by their paths in the kernel."""
     folders: Mapping[Path, Signature]
-    """The folders in which such files can appear; of one that is missing, the nearest above it."""
+    """The folders in which such files can appear; for a missing folder, its nearest parent."""
     problem: str = ""
-    """The reason why these files are not known: `build.toml` cannot be read, or a file is missing."""
+    """Why the files are unknown: `build.toml` cannot be read, or a file is missing."""
 
     @classmethod
     def of(cls, root: Path, before: "Snapshot | None" = None) -> "Snapshot":
-        """Take a snapshot of a kernel; if its files are not known, of those that it had `before`."""
+        """Take a snapshot of a kernel; if its files are unknown, use the list in `before`."""
         tree = Tree.of(root)
         problem, sources = "", tuple(() if before is None else before.files)
         try:
@@ -54,9 +54,9 @@ class Snapshot:
         )
 
     def changes(self, before: "Snapshot") -> tuple[str, ...]:
-        """Return the files that were saved, made or removed since `before`.
+        """Return the files that were saved, created or removed since `before`.
 
-        A file that is still there counts as unchanged when `build.toml` no longer names it.
+        A file that exists, but is no longer listed in `build.toml`, counts as unchanged.
         """
         found = [name for name, signature in self.files.items() if signature != before.files.get(name)]
         gone = before.files.keys() - self.files.keys()
@@ -64,7 +64,7 @@ class Snapshot:
         return tuple(found) or ((kernels.CONFIG,) if self.problem != before.problem else ())
 
     def holds(self) -> bool:
-        """Whether all files and folders are unchanged."""
+        """Whether all files and folders are still unchanged."""
         now = {name: _signature(self.root / name) for name in self.files}
         return now == self.files and all(_signature(folder) == known for folder, known in self.folders.items())
 
@@ -105,7 +105,7 @@ def _sleep(now: Snapshot) -> None:
             if now.problem or not now.holds():
                 return
     except (OSError, RuntimeError):
-        # A folder has just gone, or the system refuses to watch more of them: look again later.
+        # A folder was just removed, or the system refuses to watch more folders: look again later.
         time.sleep(_LOOK)
 
 
@@ -116,13 +116,13 @@ def _tests(tree: Tree) -> Iterator[str]:
         return
     for name in found:
         path = PurePosixPath(name)
-        # Backup files of editors, and Python's bytecode, are left out.
+        # Skip backup files of editors and Python's bytecode.
         if "__pycache__" not in path.parts and not path.name.endswith("~") and not path.name.startswith("#"):
             yield name
 
 
 def _folders(names: set[str], tree: Tree) -> set[str]:
-    """Return the folders of these files, and the folders that were searched for them."""
+    """Return the folders of these files, and the folders that were searched for files."""
     found = {""}
     for start in (*(name.rpartition("/")[0] for name in names), *tree.entered):
         folder = start
