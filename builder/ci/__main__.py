@@ -1,4 +1,4 @@
-"""`python -m builder.ci`: the parts of a pipeline that `builder` itself does not have."""
+"""`python -m builder.ci`: the parts of a pipeline that the command `builder` does not have."""
 
 import argparse
 import contextlib
@@ -21,13 +21,13 @@ def read(paths: Iterable[Path]) -> tuple[Mapping[str, Any], ...]:
     """Read the reports that `builder build --json` wrote.
 
     Raises:
-        BuilderError: a file is missing, or is not such a report.
+        BuilderError: a file is missing or is not a report.
     """
     entries: list[Mapping[str, Any]] = []
     for path in paths:
         try:
             text = path.read_text(encoding="utf-8")
-            # A build that stopped before its first cell wrote nothing, and has said why.
+            # A build that stopped before its first cell wrote nothing; its message is in the log.
             found = json.loads(text) if text.strip() else []
         except OSError as error:
             raise BuilderError(f"cannot read {quoted(str(path))}: {error.strerror}") from error
@@ -41,7 +41,7 @@ def read(paths: Iterable[Path]) -> tuple[Mapping[str, Any], ...]:
 
 
 def _of_several(found: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """Return the entries of several kernels, each with the folder of its kernel, and one for each that was refused."""
+    """Return the entries of several kernels, each with its kernel's folder, and an entry for each refused kernel."""
     kernels, errors = found.get("kernels"), found.get("errors")
     if not isinstance(kernels, dict) or not isinstance(errors, dict):
         return None
@@ -54,7 +54,7 @@ def _of_several(found: Mapping[str, Any]) -> list[dict[str, Any]] | None:
 
 
 def markdown(entries: Sequence[Mapping[str, Any]]) -> str:
-    """Return the table, in which no text of a kernel or a compiler is markup."""
+    """Return the table in Markdown; text of kernels and compilers cannot become markup."""
     if not entries:
         return "Nothing was built.\n"
     rows = [_HEAD, tuple("---" for _ in _HEAD), *map(_row, entries)]
@@ -65,7 +65,7 @@ def _row(entry: Mapping[str, Any]) -> tuple[str, ...]:
     path = None if entry.get("wheel") is None else Path(str(entry["wheel"]))
     measured = ""
     if path is not None:
-        with contextlib.suppress(OSError):  # a report of another job: its wheel is elsewhere
+        with contextlib.suppress(OSError):  # a report of another job, whose wheel is not on this machine
             measured = size(path.stat().st_size)
     words = {"hit": "taken from the store", "failed": "**failed**"}
     words |= {status: status for status in ("built", "compiled", "skipped")}
@@ -86,12 +86,12 @@ def _code(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Return `text` with what Markdown or HTML would read as markup escaped."""
+    """Escape the characters of `text` that Markdown or HTML would read as markup."""
     return _plain("".join(f"&#{ord(each)};" if each in "&<>*_[]()#!~\\:@" else each for each in text))
 
 
 def _plain(text: str) -> str:
-    """Return one line without what ends a cell or a code span."""
+    """Return the text on one line, without characters that end a cell or a code span."""
     return escaped(text[:_LONGEST]).replace("|", "&#124;").replace("`", "'")
 
 

@@ -1,4 +1,4 @@
-"""The workflow files that make a repository build its kernel, and the address of this builder in them."""
+"""Write the workflow files of a kernel's repository, and find the address of this builder for them."""
 
 import contextlib
 import json
@@ -33,18 +33,18 @@ _LABELS = ("source", "repository")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuilderAddress:
-    """A repository of this project that others can reach without credentials."""
+    """A public repository of this project."""
 
     host: str
     repository: str
     ref: str | None = None
-    """A tag, a branch or a commit, where one is named."""
+    """A tag, a branch or a commit, if the address has one."""
     released: bool = False
-    """Whether a package index has this version."""
+    """Whether this version is on a package index."""
 
     @classmethod
     def parse(cls, url: str, *, ref: str | None = None) -> "BuilderAddress | None":
-        """Parse an address; None if it is local or not that of a repository."""
+        """Parse an address; None if it is local or is not a repository."""
         match = next(filter(None, (re.fullmatch(form, url, re.ASCII) for form in _FORMS)), None)
         if match is None:
             return None
@@ -66,7 +66,7 @@ class BuilderAddress:
 
     @property
     def flake(self) -> str:
-        """The input for Nix; the commit is left to the lock file."""
+        """The input for Nix; the lock file has the commit."""
         ref = None if self.ref is None or _COMMIT.fullmatch(self.ref) else self.ref
         if self.host == "github.com":
             return f"github:{self.repository}" + ("" if ref is None else f"/{ref}")
@@ -74,12 +74,12 @@ class BuilderAddress:
 
 
 def find() -> BuilderAddress | None:
-    """Return the repository that this builder comes from, if this machine can tell."""
+    """Return the repository of this builder, if this machine can tell."""
     return _of_checkout(resources.CHECKOUT) or _of_distribution()
 
 
 def _of_checkout(root: Path | None) -> BuilderAddress | None:
-    # Another repository around an installed builder, as around a virtual environment, says nothing of it.
+    # The repository around an installed builder, such as that around a virtual environment, is not builder's.
     if root is None or not (root / ".git").exists():
         return None
     try:
@@ -90,7 +90,7 @@ def _of_checkout(root: Path | None) -> BuilderAddress | None:
     if checkout is None or url is None:
         return None
     commit = checkout.commit("HEAD")
-    # Others cannot have a commit that no branch of the origin has.
+    # The commit must be on a branch of the origin, or nobody else could fetch it.
     pushed = commit is not None and checkout.ask("branch", "--remotes", "--contains", commit).line
     return BuilderAddress.parse(url, ref=commit if pushed else None)
 
@@ -100,8 +100,8 @@ def _of_distribution() -> BuilderAddress | None:
         distribution = metadata.distribution(DISTRIBUTION)
     except metadata.PackageNotFoundError:
         return None
-    with contextlib.suppress(ValueError, KeyError, TypeError):  # written by others
-        # What an installer noted (PEP 610): a commit of a repository, or a folder.
+    with contextlib.suppress(ValueError, KeyError, TypeError):  # another program wrote the file
+        # An installer's note (PEP 610): a commit of a repository, or a folder.
         direct = json.loads(distribution.read_text("direct_url.json") or "null")
         if direct is not None:
             url = str(direct["url"])
@@ -120,7 +120,7 @@ Service = Literal["github", "gitlab"]
 SERVICES: tuple[Service, ...] = ("github", "gitlab")
 
 PLACEHOLDER = "OWNER/REPOSITORY"
-"""Stands for the repository of this builder where that is not known."""
+"""Stands for builder's repository if it is unknown."""
 _UNKNOWN = f"""
 # EDIT: put the repository of builder in place of {PLACEHOLDER}, or make this file by `builder init --builder-url`."""
 
@@ -129,9 +129,9 @@ _PLACES: Mapping[Service, str] = {"github": ".github/workflows/kernel.yml", "git
 
 
 def caller(service: Service, *, home: BuilderAddress | None) -> Mapping[str, str]:
-    """Return the files that make a kernel's repository build its kernel, by path.
+    """Return the workflow files for a kernel's repository, by path.
 
-    If `home` is None, a comment in them says what to fill in.
+    If `home` is None, a comment says what to fill in.
     """
     if home is not None:
         home = replace(home, ref=home.ref or TAG)
@@ -148,5 +148,5 @@ def caller(service: Service, *, home: BuilderAddress | None) -> Mapping[str, str
 
 
 def template(name: str) -> str:
-    """Return a template as it is in the package."""
+    """Return a template, unchanged."""
     return (_TEMPLATES / name).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Plan a kernel for CI: the decision about each row of the matrix, and the jobs that build the selected cells."""
+"""Plan a kernel for CI: a decision about each row of the matrix, and jobs that build the selected cells."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -12,7 +12,7 @@ from builder.matrix.selection import Scope, Selection, ask
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """Something left out of a cell that is built."""
+    """Something that a built cell lacks."""
 
     variant: str
     rule: str
@@ -22,7 +22,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CiPlan(Selection):
-    """The selected cells of a kernel, the reasons for the others, and notes on what selected cells leave out."""
+    """A kernel's selected cells, the reasons against the others, and notes about parts that selected cells lack."""
 
     notes: tuple[Note, ...] = ()
 
@@ -42,21 +42,21 @@ class RunsOn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CiJob:
-    """Cells of one backend and system, which share a runner and a container."""
+    """Cells of one backend and system that share a runner and a container."""
 
     name: str
-    """Only letters, digits, `_` and `-`: it also names caches and artifacts."""
+    """The name, which is also used for caches and artifacts: only letters, digits, `_` and `-`."""
     backend: Backend
     system: str
     place: RunsOn
     cells: tuple[Cell, ...]
     seconds: float
     kernels: tuple[Kernel, ...] = ()
-    """The kernel of each cell, where the plan is of several."""
+    """The kernel of each cell; empty in a plan of one kernel."""
 
     @property
     def variants(self) -> str:
-        """The names of its cells, a space between two; where the plan is of several kernels, `KERNEL:VARIANT`."""
+        """The names of its cells, separated by spaces; in a plan of several kernels, `KERNEL:VARIANT`."""
         if not self.kernels:
             return " ".join(cell.variant for cell in self.cells)
         pairs = zip(self.kernels, self.cells, strict=True)
@@ -64,12 +64,12 @@ class CiJob:
 
     @property
     def directories(self) -> tuple[str, ...]:
-        """The folders of its kernels, where the plan is of several."""
+        """The folders of its kernels; empty in a plan of one kernel."""
         return tuple(dict.fromkeys(kernel.root.as_posix() for kernel in self.kernels))
 
     @property
     def minutes(self) -> int:
-        """About how long it takes."""
+        """The estimated duration."""
         return max(1, round(self.seconds / 60))
 
 
@@ -85,7 +85,7 @@ def make(kernel: Kernel, among: Iterable[Row], scope: Scope) -> CiPlan:
 
 
 def leave_out(plan: CiPlan, *, rule: str, remedy: str, why: Callable[[Cell], str | None]) -> CiPlan:
-    """Return `plan` without the cells for which `why` returns a reason; the reason becomes their decision."""
+    """Return `plan` without the cells for which `why` gives a reason, which is recorded as the decision."""
     decisions: list[Decision] = []
     for each in plan.decisions:
         message = None if each.cell is None else why(each.cell)
@@ -129,14 +129,14 @@ MERGED = "merged"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedRow(Decision):
-    """A row of the matrix, what became of it and why."""
+    """A row of the matrix, the decision about it and the reason."""
 
     where: str
-    """The place in `build.toml` that left it out; empty for a row that is built."""
+    """The place in `build.toml` that excludes the row; empty for a built row."""
 
     @property
     def is_left_out(self) -> bool:
-        """Whether no wheel serves this row."""
+        """Whether no wheel serves the row."""
         return self.cell is None and self.rule != MERGED
 
 
@@ -157,7 +157,7 @@ def explained_rows(plan: CiPlan) -> tuple[ExplainedRow, ...]:
 
 
 def headline(plan: CiPlan) -> str:
-    """Say how many cells there are, and on how many systems."""
+    """Return the number of cells and systems, in words."""
     cells = plan.cells
     systems = len({cell.system for cell in cells})
     on = f" on {systems} {'system' if systems == 1 else 'systems'}" if cells else ""
@@ -165,7 +165,7 @@ def headline(plan: CiPlan) -> str:
 
 
 def footnotes(plan: CiPlan) -> tuple[str, ...]:
-    """Say what cells leave out, which backends have no row, and what an option of the plan decides."""
+    """Return sentences about parts that cells lack, backends without a row, and rows excluded by options."""
     variants: dict[str, list[str]] = {}
     for note in plan.notes:
         variants.setdefault(note.message, []).append(note.variant)
@@ -176,7 +176,7 @@ def footnotes(plan: CiPlan) -> tuple[str, ...]:
 
 
 def footnotes_of_rules(skipped: Iterable[Decision]) -> Iterator[str]:
-    """Yield how many rows were left out for what an option of the plan decides."""
+    """Yield the number of rows that each option excluded."""
     counts = Counter(decision.rule for decision in skipped)
     more = {"bundle": "more with --all", "stored": "in the store", "unchanged": "not changed"}
     yield from (f"{counts[rule]} {text}" for rule, text in more.items() if rule in counts)

@@ -1,4 +1,4 @@
-"""Leave out the cells of a kernel that did not change since a commit."""
+"""Leave out the cells of a kernel that are unchanged since a commit."""
 
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -19,14 +19,14 @@ from builder.wording import quoted
 
 
 class RevisionError(BuilderError):
-    """A revision that git cannot compare with."""
+    """A revision that git cannot compare with HEAD."""
 
 
 def changed_since(plan: CiPlan, revision: str, among: Iterable[Row]) -> CiPlan:
-    """Return `plan` without the cells whose wheel is unchanged since the current branch left `revision`.
+    """Return `plan` without the cells whose wheel is unchanged since the last common commit with `revision`.
 
     Raises:
-        RevisionError: there is no such commit here, or none in common with it.
+        RevisionError: the commit is not in this clone, or has no common ancestor.
     """
     kernel = plan.kernel
     checkout = Checkout.around(kernel.root)
@@ -48,9 +48,9 @@ def changed_since(plan: CiPlan, revision: str, among: Iterable[Row]) -> CiPlan:
 
 
 def _has_all(kernel: Kernel, before: Mapping[str, str] | None) -> bool:
-    """Whether every file of a commit is in the kernel as it was, and the kernel reads no other.
+    """Whether the kernel's files are exactly those of a commit.
 
-    Then nothing changed, and no file of the commit has to be written to see it.
+    Then nothing changed, and the commit need not be checked out.
     """
     try:
         used = source_set(kernel).paths
@@ -61,15 +61,15 @@ def _has_all(kernel: Kernel, before: Mapping[str, str] | None) -> bool:
     try:
         return all(object_of((kernel.root / path).read_bytes(), like=known) == known for path, known in before.items())
     except OSError:
-        return False  # one of them is not there any more
+        return False  # a file was removed
 
 
 def _unchanged(plan: CiPlan, before: Path, among: Iterable[Row]) -> frozenset[Cell]:
-    """Return the cells that the kernel had before, of the backends whose files and settings are the same."""
+    """Return the cells that the kernel already had, for backends whose files and settings are the same."""
     try:
         old = kernels.load(before)
     except BuilderError:
-        return frozenset()  # a config that was wrong then gave no wheel
+        return frozenset()  # an invalid config gave no wheel
     cells = select(old.config, plan.scope.candidates(among), unbundled=plan.scope.unbundled)
     same = [backend for backend in {cell.backend for cell in cells} if _is_same(old, plan.kernel, backend)]
     return frozenset(cell for cell in cells if cell.backend in same)
@@ -81,12 +81,12 @@ def _is_same(old: Kernel, new: Kernel, backend: Backend) -> bool:
     try:
         before = _digests(old, backend)
     except BuilderError:
-        return False  # a submodule, for one, is not in the history of its parent
+        return False  # for example, a submodule is not in its parent's history
     return before == _digests(new, backend)
 
 
 def _settings(config: Config, backend: Backend) -> Config:
-    """Return the part of a config that a wheel of `backend` depends on: nothing of other backends, no rows left out."""
+    """Return the part of a config that a wheel of `backend` depends on, without other backends and row selection."""
     torch = config.torch
     if torch is not None:
         torch = replace(torch, stable_abi=config.stable_abi(backend))

@@ -1,4 +1,4 @@
-"""A plan for programs: JSON, GitHub and GitLab."""
+"""Write a plan for programs: JSON, GitHub and GitLab."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,16 +12,16 @@ from builder.errors import BuilderError
 from builder.matrix import Cell
 
 _MOST_BYTES = 1_000_000
-"""GitHub refuses a job output of more than 1 MiB."""
+"""GitHub refuses job outputs above 1 MiB."""
 _LONGEST = 100_000
-"""Characters of one variable: Linux refuses a longer one than 128 KiB."""
+"""The most characters of a variable: Linux refuses variables above 128 KiB."""
 _MARK = "\0"
-"""Stands between two items while they are encoded."""
+"""A separator between items while they are encoded."""
 _SAFE = re.compile(r"[A-Za-z0-9_./:@ -]*", re.ASCII)
 
 
 def document(plan: CiPlan, runners: Runners, jobs: Sequence[CiJob] | None) -> str:
-    """Return the JSON document that `data/matrix.schema.json` describes; one cell or row on a line.
+    """Return the JSON document that `data/matrix.schema.json` describes; each cell or row is on its own line.
 
     Raises:
         BuilderError: no runner is known for the system of a cell.
@@ -43,7 +43,7 @@ def several(
     left_out: Mapping[str, str],
     errors: Mapping[str, str],
 ) -> str:
-    """Return the JSON document of several plans: that of each by its folder, and what keeps others out of it.
+    """Return the JSON document of several plans by folder, with the reasons why other kernels have none.
 
     Raises:
         BuilderError: no runner is known for the system of a cell.
@@ -59,7 +59,7 @@ def several(
 
 
 def github(jobs: Iterable[CiJob]) -> str:
-    """Return the matrix of a GitHub workflow, on one line; `{"include": []}` when nothing is left to build.
+    """Return the matrix of a GitHub workflow, on one line; `{"include": []}` if there is nothing to build.
 
     Raises:
         BuilderError: GitHub would refuse it.
@@ -74,10 +74,10 @@ def github(jobs: Iterable[CiJob]) -> str:
 
 
 def gitlab(jobs: Iterable[CiJob]) -> str:
-    """Return the jobs of a GitLab child pipeline as JSON, which is YAML; they extend a template of `builder.ci`.
+    """Return the jobs of a GitLab child pipeline as JSON, which is valid YAML; they extend a template of `builder.ci`.
 
     Raises:
-        BuilderError: the name or the cells of a job cannot stand in a pipeline.
+        BuilderError: a pipeline cannot contain the name or the cells of a job.
     """
     pipeline: dict[str, Any] = {}
     for job in jobs:
@@ -120,11 +120,11 @@ def _skipped(plan: CiPlan) -> Iterator[dict[str, Any]]:
 
 
 def _array(items: Sequence[Mapping[str, Any]]) -> str:
-    """Return a JSON array, one item on a line, encoded in one call, which is faster."""
+    """Return a JSON array with an item on each line, encoded in one call for speed."""
     if not items:
         return "[]"
     between = [mark for item in items for mark in (item, _MARK)][:-1]
-    # Inside of a string every quote has a backslash before it, so this is never a part of one.
+    # Inside a string, every quote has a backslash before it, so this sequence cannot occur there.
     lines = json_text.line(between)[1:-1].replace(f", {json_text.line(_MARK)}, ", ",\n    ")
     return f"[\n    {lines}\n  ]"
 
@@ -143,7 +143,7 @@ def _job(job: CiJob) -> dict[str, Any]:
 
 
 def _words(folders: Sequence[str]) -> str:
-    """Return folders as words of one text."""
+    """Quote folders as the words of a command line."""
     for folder in folders:
         if len(folder.split()) != 1:
             raise BuilderError(f"directory {json_text.line(folder)} cannot stand in a workflow", help="rename it")

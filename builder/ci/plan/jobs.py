@@ -1,4 +1,4 @@
-"""Share the cells of plans among jobs: the place and the cost of each cell, and the cells of each job."""
+"""Share the cells of plans among jobs: the runner and the cost of each cell, and the cells of each job."""
 
 import heapq
 import re
@@ -17,22 +17,22 @@ from builder.kernel import Kernel
 from builder.matrix import Cell, absent_components
 from builder.wording import listed, nearest, quoted
 
-# A label ends up in workflow files: nothing that a workflow, YAML or a shell would read as its own syntax.
+# Labels are written into workflow files: allow nothing that a workflow, YAML or a shell reads as syntax.
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runners:
-    """The runners and containers of `data/runners.toml`, some replaced by the user's own."""
+    """The runners and containers in `data/runners.toml`; a user's labels replace some."""
 
     own: Mapping[str, str] = field(default_factory=dict)
-    """Label by system, in place of the data file's."""
+    """The user's label by system."""
     gitlab: bool = False
-    """Take the labels, there called tags, of GitLab and not of GitHub."""
+    """Use GitLab's labels, which it calls tags, and not GitHub's."""
     _known: dict[tuple[str, str, bool], RunsOn] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def place(self, cell: Cell) -> RunsOn:
-        """Return where `cell` is built.
+        """Return the runner and the container for `cell`.
 
         Raises:
             BuilderError: no runner is known for its system.
@@ -57,7 +57,7 @@ def parse_runners(settings: tuple[str, ...], *, gitlab: bool = False) -> Runners
     """Read `SYSTEM=LABEL` settings.
 
     Raises:
-        BuilderError: a setting names no known system, or a label that a workflow file could misread.
+        BuilderError: a setting names no known system, or a label with unsafe characters.
     """
     own: dict[str, str] = {}
     systems = tuple(runner_data()["runner"]) if settings else ()
@@ -78,7 +78,7 @@ def parse_runners(settings: tuple[str, ...], *, gitlab: bool = False) -> Runners
 
 def _container(cell: Cell) -> str | None:
     if cell.noarch or cell.toolkit is None:
-        return None  # Python files are built by any machine: no toolkit, no container
+        return None  # any machine can build Python files: no toolkit, no container
     wanted = (cell.backend.value, cell.system, str(cell.release))
     images = (
         one["image"] for one in runner_data()["container"] if (one["backend"], one["system"], one["toolkit"]) == wanted
@@ -89,7 +89,7 @@ def _container(cell: Cell) -> str | None:
 _HOST = frozenset({".c", ".cc", ".cpp", ".cxx"})
 _DEVICE = frozenset({".cu", ".hip", ".metal", ".mm", ".sycl"})
 _GLOB = 4
-"""Translation units that a glob is taken for: an estimate reads no files."""
+"""The number of sources assumed for a glob, since an estimate reads no files."""
 
 
 class Costs:
@@ -102,13 +102,13 @@ class Costs:
         self._compile: dict[tuple[object, ...], float] = {}
 
     def seconds(self, cell: Cell) -> float:
-        """Return how long `cell` takes on one runner."""
+        """Return the duration of `cell` on one runner."""
         fixed = runner_data()["cost"]["fixed"]
         own = fixed.get("noarch" if cell.noarch else cell.backend.value, max(fixed.values()))
         return float(own) + self.compile_seconds(cell)
 
     def compile_seconds(self, cell: Cell) -> float:
-        """Return how long its compilers run, one after the other."""
+        """Return the total time of its compilers."""
         absent = absent_components(self.config, cell)
         kind = (cell.compute, cell.noarch, cell.stable_abi is None, absent)
         if kind not in self._compile:
@@ -120,11 +120,11 @@ class Costs:
 
 
 def _seconds(source: str, cell: Cell) -> float:
-    """Return how long a compiler of a cell takes for a source."""
+    """Return the time that the compiler of a cell takes for a source."""
     if cell.framework is Framework.TVM_FFI:
         interface = "tvm-ffi"
     elif cell.framework is Framework.CTYPES:
-        interface = "stable"  # its sources include no headers of torch either
+        interface = "stable"  # its sources do not include torch's headers either
     else:
         interface = "classic" if cell.stable_abi is None else "stable"
     table, suffix = runner_data()["cost"][interface], PurePosixPath(source).suffix
@@ -135,22 +135,22 @@ def _seconds(source: str, cell: Cell) -> float:
 
 
 MOST_JOBS = 256
-"""Jobs that GitHub runs of one matrix."""
+"""The most jobs that GitHub runs from one matrix."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """A cell to build, and what it costs."""
+    """A cell to build, with its cost."""
 
     cell: Cell
     cost: float
     """Expected seconds."""
     kernel: Kernel | None = None
-    """Whose cell it is, where a plan is of several kernels."""
+    """The kernel of the cell; None in a plan of one kernel."""
 
     @property
     def owner(self) -> str:
-        """The name of its kernel, where a plan is of several."""
+        """The name of the kernel; empty in a plan of one kernel."""
         return "" if self.kernel is None else str(self.kernel.config.general.name)
 
 
@@ -162,17 +162,17 @@ class _Group:
 
 
 def work_of(plan: CiPlan, *, of_several: bool = False) -> Iterator[Work]:
-    """Yield the cells of a plan with their costs; `of_several`: with the kernel, where there are plans of more."""
+    """Yield the cells of a plan with their costs; with `of_several`, each has its kernel."""
     seconds = Costs(plan.kernel.config).seconds
     kernel = plan.kernel if of_several else None
     return (Work(cell=cell, cost=seconds(cell), kernel=kernel) for cell in plan.cells)
 
 
 def jobs(work: Sequence[Work], *, place: Callable[[Cell], RunsOn], shards: int | None = None) -> tuple[CiJob, ...]:
-    """Return one job for each kernel, backend, system and container; with `shards`, up to that many, of like cost.
+    """Return a job for each kernel, backend, system and container; `shards` splits them into at most that many jobs.
 
-    A noarch wheel is the same for every system, so the first system builds it for all. Where several kernels have more
-    jobs than a matrix takes, or than `shards`, they share jobs of their backend, system and container.
+    A noarch wheel is the same for every system, so only the first system builds it. If several kernels have more jobs
+    than a matrix allows, or than `shards`, kernels share the job of their backend, system and container.
 
     Raises:
         BuilderError: `shards` is out of range or fewer than the places, or the matrix of one kernel would be too large.
@@ -203,24 +203,24 @@ def jobs(work: Sequence[Work], *, place: Callable[[Cell], RunsOn], shards: int |
 
 
 def _groups(work: Iterable[Work], *, place: Callable[[Cell], RunsOn], together: bool = False) -> tuple[_Group, ...]:
-    """Return the work by place, that of each kernel by itself or all `together`."""
+    """Group the work by runner and container: each kernel on its own, or all `together`."""
     once: dict[tuple[str, str], Work] = {}
     for each in work:
-        once.setdefault((each.owner, each.cell.variant), each)  # only noarch cells share their name
+        once.setdefault((each.owner, each.cell.variant), each)  # only noarch cells share a name
     members: defaultdict[tuple[str, str, str, RunsOn], list[Work]] = defaultdict(list)
     for each in once.values():
         cell = each.cell
         members["" if together else each.owner, cell.backend.value, cell.system, place(cell)].append(each)
     groups = []
     for (owner, backend, system, where), found in members.items():
-        # The toolkit is a part of the name where containers differ by it.
+        # The name contains the toolkit if containers depend on it.
         parts = (owner, backend, system, "" if where.container is None else found[0].cell.compute)
         groups.append(_Group(name="-".join(filter(None, parts)), place=where, work=tuple(found)))
     return tuple(groups)
 
 
 def _counts(groups: Sequence[_Group], shards: int) -> list[int]:
-    """Return how many jobs each group gets: always one more for the one whose jobs take longest."""
+    """Return the number of jobs for each group: the group with the longest jobs always gets the next one."""
     counts = [1] * len(groups)
     totals = [sum(each.cost for each in group.work) for group in groups]
     heap = [(-total, index) for index, total in enumerate(totals) if len(groups[index].work) > 1]
@@ -236,7 +236,7 @@ def _counts(groups: Sequence[_Group], shards: int) -> list[int]:
 
 
 def _split(group: _Group, count: int) -> tuple[CiJob, ...]:
-    """Give each cell, the most expensive first, to the job with the least work."""
+    """Assign each cell, the most expensive first, to the job with the least work."""
     order = sorted(range(len(group.work)), key=lambda index: (-group.work[index].cost, index))
     loads = [(0.0, number) for number in range(count)]
     shares: list[list[int]] = [[] for _ in range(count)]

@@ -1,4 +1,4 @@
-"""Show plans as text or as a page: the cells, the decision about every row, and the savings of the stable ABI."""
+"""Show plans as text or as a page: the cells, the decision about each row, and the savings of the stable ABI."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from builder.wording import columns, reasons_left_out
 
 
 def names(plans: Iterable[CiPlan], jobs: Sequence[CiJob] | None, *, of_several: bool = False) -> str:
-    """Return one variant on a line, `of_several` kernels as `KERNEL:VARIANT`; with shards, one shard on a line.
+    """Return a line for each variant, with `of_several` as `KERNEL:VARIANT`; with `jobs`, a line for each shard.
 
     A noarch name stands for all its systems.
     """
@@ -24,7 +24,7 @@ def names(plans: Iterable[CiPlan], jobs: Sequence[CiJob] | None, *, of_several: 
 
 
 def table(plan: CiPlan, jobs: Sequence[CiJob] | None) -> str:
-    """Return the cells by backend, and what else there is to know."""
+    """Return the cells by backend, and the notes about them."""
     job_of = {cell.variant: job.name for job in jobs or () for cell in job.cells}
     head = ("variant", "torch", "toolkit", "system", *(() if jobs is None else ("job",)))
     groups: dict[str, list[tuple[str, ...]]] = {}
@@ -63,7 +63,7 @@ def _footnotes(plan: CiPlan) -> Iterator[str]:
 
 
 def table_of_several(plans: Sequence[CiPlan], jobs: Sequence[CiJob] | None, left_out: Mapping[str, str]) -> str:
-    """Return the number of cells of each kernel and backend, and why others have no part in the plan."""
+    """Return the number of cells by kernel and backend, and why other kernels have no cells."""
     cells = [cell for plan in plans for cell in plan.cells]
     systems = len({cell.system for cell in cells})
     on = f" on {_count(systems, 'system')}" if cells else ""
@@ -86,7 +86,7 @@ def _count(number: int, word: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saving:
-    """Wheels and compile seconds of one backend, with the stable ABI and without."""
+    """The wheels and compile seconds of a backend, with and without the stable ABI."""
 
     backend: Backend
     wheels: int
@@ -120,7 +120,7 @@ def savings(plan: CiPlan, among: Iterable[Row]) -> tuple[Saving, ...]:
 
 
 def table_of_savings(plan: CiPlan, among: Iterable[Row]) -> str:
-    """Return the savings of the stable ABI, one backend on a line and the sum."""
+    """Return the savings of the stable ABI, a line for each backend, and the sum."""
     found = savings(plan, among)
     rows: list[tuple[str, ...]] = [("backend", "wheels", "without", "compile", "without", "saved")]
     rows += [_saving(saving.backend.value, [saving]) for saving in found]
@@ -137,7 +137,7 @@ def _saving(name: str, savings: Sequence[Saving]) -> tuple[str, ...]:
 
 
 def of_one_library(plan: CiPlan, among: Iterable[Row]) -> str:
-    """Return the savings of one library for all Pythons; empty unless the plan has one for each."""
+    """Return the savings of one library for all Pythons; empty unless the kernel has a library for each Python."""
     torch, cells = plan.kernel.config.torch, plan.cells
     if torch is None or not any(cell.python is not None for cell in cells):
         return ""
@@ -152,7 +152,7 @@ def of_one_library(plan: CiPlan, among: Iterable[Row]) -> str:
 
 
 def page(plans: Iterable[CiPlan], jobs: Sequence[CiJob] | None, left_out: Mapping[str, str] | None = None) -> str:
-    """Return plans as one page that needs nothing else; with `left_out`, why other kernels have no part in it."""
+    """Return plans as one self-contained page; `left_out` has the reasons why other kernels are not in it."""
     from builder import templates  # noqa: PLC0415  start-up time
 
     sections = [_section(plan) for plan in plans]
@@ -166,9 +166,9 @@ def page(plans: Iterable[CiPlan], jobs: Sequence[CiJob] | None, left_out: Mappin
 
 
 def _section(plan: CiPlan) -> dict[str, Any]:
-    """Return the part of the page about one kernel: what is built by backend, what is left out by rule."""
+    """Return the data for a kernel's part of the page: the built cells by backend, the other rows by rule."""
     left_out = sorted((row for row in explained_rows(plan) if row.is_left_out), key=lambda row: row.rule)
-    # By backend: the cells, then the rows that a wheel of another row serves.
+    # By backend: the cells, then the rows that the wheel of another row serves.
     built = groupby((row for row in explained_rows(plan) if not row.is_left_out), key=lambda row: row.row.backend.value)
     return {
         "name": plan.name,
