@@ -51,7 +51,7 @@ def run(wheel: Wheel, *, plan: AuditPromise | None = None) -> AuditReport:
     """Judge a wheel: by `plan`, the promise of its build, or else by the claims of the wheel itself.
 
     Raises:
-    WheelError: the file is damaged.
+        WheelError: the file is damaged.
     """
     subject = reading.read(wheel, plan=plan or AuditPromise())
     return AuditReport(wheel=wheel.path.name, rules=tuple(CHECKS), findings=judge(subject))

@@ -52,7 +52,7 @@ def run(wheel: Wheel, *, with_resources: bool = False) -> Judged:
     """Judge a wheel by what it says of itself; say what its functions take where that is asked for.
 
     Raises:
-    WheelError: the file is damaged.
+        WheelError: the file is damaged.
     """
     subject = reading.read(wheel, plan=AuditPromise(), with_resources=with_resources)
     report = AuditReport(wheel=wheel.path.name, rules=tuple(CHECKS), findings=judge(subject))

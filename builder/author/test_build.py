@@ -101,8 +101,8 @@ class TestBuild:
     def run(self) -> kernel_tests.TestRun:
         """Return the tests to run against the wheels of the cells.
 
-            Raises:
-        NoTestsError: the kernel has no tests.
+        Raises:
+            NoTestsError: the kernel has no tests.
         """
         kernel, cell, ask = self.build.kernel, self.build.cells[0], self.build.ask
         tests, kernels = kernel_tests.tests_of(kernel.root), tuple[KernelFolder, ...]()
