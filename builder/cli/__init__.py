@@ -36,10 +36,10 @@ COMMANDS = {
     "watch": "Build and test a kernel at each save.",
     "why": "Say why a cell would be built again.",
 }
-"""Name of each command and its one line of help; `builder.cli.<name>` has it as `command`."""
+"""The commands, each with one line of help; `builder.cli.<name>` defines it as `command`."""
 
 COMPLETE = "_BUILDER_COMPLETE"
-"""Variable by which the completion script of a shell asks; click derives its name from that of the program."""
+"""The variable by which a shell's completion script asks; click derives its name from the program's name."""
 
 _OBJECTS = 100_000
 """New objects after which Python looks for garbage; imports make many that stay, so that its own 700 cost a tenth."""
@@ -58,7 +58,7 @@ Commands:
 
 
 def help_text() -> str:
-    """Return the help of the whole command line; nothing has to be imported for it."""
+    """Return the help of the whole command line, without imports."""
     width = max(map(len, COMMANDS))
     return _HEAD + "".join(f"  {name:{width}}  {line}\n" for name, line in sorted(COMMANDS.items()))
 
@@ -80,8 +80,8 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def _write(text: str) -> None:
-    """Write a text of this program and exit; where that fails, the command itself tries, and says why."""
-    with contextlib.suppress(OSError, AttributeError):  # no room, nobody who reads, or closed
+    """Write a text of this program and exit; if that fails, return: the command itself reports the error."""
+    with contextlib.suppress(OSError, AttributeError):  # disk full, no reader, or closed
         sys.stdout.write(text)
         sys.stdout.flush()
         sys.exit(0)

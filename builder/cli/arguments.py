@@ -30,7 +30,7 @@ wheels_argument = click.argument("wheels", metavar="WHEEL...", nargs=-1, require
 
 
 def kernel_option(what: str) -> Decorator:
-    """Return the option that names the kernel of what is judged or published."""
+    """Return the option that names the kernel of the judged or published wheels."""
     return click.option("--kernel", type=PATH, shell_complete=completing.kernels, help=what)
 
 
@@ -39,7 +39,7 @@ BACKENDS = tuple(backend.value for backend in Backend)
 
 
 class Name(click.Choice[str]):
-    """One of several names; the nearest is named where one is misspelled."""
+    """One of several names; a misspelled one gives an error with the nearest name."""
 
     def __init__(self, name: str, choices: tuple[str, ...]) -> None:
         super().__init__(choices)
@@ -75,7 +75,7 @@ class OneOf(click.Choice[str]):
         self.name = name
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return what `value` names."""
+        """Return the member that `value` names."""
         return self.values(super().convert(getattr(value, "value", value), param, ctx))
 
 
@@ -88,19 +88,19 @@ class Parsed(click.ParamType[Any]):
         self.words = words
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return what a text means; any other value is what was parsed before."""
+        """Parse a text; another value was already parsed."""
         try:
             return self.parse(value) if isinstance(value, str) else value
         except (BuilderError, ValueError) as error:
             self.fail(str(error), param, ctx)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Return the words that begin so."""
+        """Return the words that begin with the incomplete one."""
         return [CompletionItem(word) for word in self.words if word.startswith(incomplete)]
 
 
 def _python(text: str) -> Path:
-    """Return the path of a Python; `3.11` stands for `python3.11`. One that is not found is left as it is."""
+    """Return the path of a Python; `3.11` stands for `python3.11`. An unknown Python is left unchanged."""
     if os.sep in text:
         return Path(text)
     import shutil  # noqa: PLC0415  start-up time: it brings every kind of archive
@@ -119,7 +119,7 @@ def _archs(text: str) -> TargetGpus | str:
 
 
 _NUMBER = "[0-9]{1,12}"
-"""No disk has more terabytes, and no store is older in seconds."""
+"""Enough digits: no disk has more terabytes, and no store is older in seconds."""
 _SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _AGES = {"S": 1, "M": 60, "H": 3600, "D": 86400, "W": 604800}
 
@@ -151,7 +151,7 @@ AGE = Parsed("age", _age)
 
 
 def python_option(what: str) -> Decorator:
-    """Return the option `--python`, with what it is for in a command."""
+    """Return the option `--python`, with its purpose in a command."""
     return click.option(
         "--python",
         type=PYTHON,
@@ -172,14 +172,14 @@ def default_store() -> Path:
     if named:
         return Path(named).absolute()
     cache = os.environ.get("XDG_CACHE_HOME")
-    # The XDG specification has relative paths ignored.
+    # The XDG specification says to ignore relative paths.
     return (Path(cache) if cache and Path(cache).is_absolute() else _home() / ".cache") / "builder"
 
 
 def _home() -> Path:
     try:
         return Path.home()
-    except RuntimeError:  # a user whom the system does not know, as in a container, and no HOME
+    except RuntimeError:  # the system does not know the user, as in a container, and HOME is not set
         message = "no home directory is known to keep a store in: name one with --store, BUILDER_STORE or HOME"
         raise click.UsageError(message) from None
 
@@ -219,5 +219,5 @@ def together(*options: Decorator) -> Decorator:
 
 
 def taken(kind: type[Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Take the options that have the names of fields of a dataclass from those that are `given`."""
+    """Take the options that are named like fields of a dataclass out of `given`."""
     return {each.name: given.pop(each.name) for each in fields(kind) if each.name in given}

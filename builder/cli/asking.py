@@ -46,7 +46,7 @@ cache_options = together(
 
 
 def ask_of(*, store: Path, no_isolation: bool = False, no_cache: bool = False, **given: Any) -> Ask:
-    """Return what options ask for; each is named as a field of the ask, its scope, its cache or its build options."""
+    """Make an ask from options; each is named like a field of the ask, its scope, its cache or its build options."""
     cache = CacheOptions(**taken(CacheOptions, given))
     return Ask(
         scope=Scope(**taken(Scope, given)),

@@ -62,7 +62,7 @@ def command(
     unreadable: list[WheelError] = []
     layouts = [(path, _layout(path)) for path in paths]
     for path, layout in layouts:
-        # What is judged one by one: the variants of a layout, or what was named.
+        # The variants of a layout are judged one by one, like the named wheels.
         for artifact in (path,) if layout is None else hub_layout.variants(layout):
             try:
                 each = run_limited(artifact, sizes=sizes, with_resources=resources)
@@ -87,7 +87,7 @@ def command(
 def _signer(
     paths: tuple[Path, ...], signed_by: str | None, issuer: str, trust_config: Path | None
 ) -> tuple[signature.Signer | None, signature.Verify | None]:
-    """Return who must have signed, and what verifies that."""
+    """Return the required signer, and the verifier."""
     if signed_by is None:
         return None, None
     wheels = [path for path in paths if not hub_layout.is_folder(path)]
@@ -97,7 +97,7 @@ def _signer(
 
 
 def _layout(path: Path) -> Path | None:
-    """Return the folder that has variants, if `path` is one or is around one."""
+    """Return the folder with the variants: `path` itself, or a folder in it; None if `path` is no layout."""
     if not hub_layout.is_folder(path) or (path / METADATA_FILE).exists():
         return None
     inner = path / "build"
@@ -105,7 +105,7 @@ def _layout(path: Path) -> Path | None:
 
 
 def _check(layout: Path, kernel: Path | None, *, complete: bool) -> AuditReport:
-    """Judge a layout as a whole, by the config of its kernel where there is one."""
+    """Judge a layout as a whole, with the config of its kernel if one is given."""
     above = layout.absolute().parent
     folder = above if kernel is None and (above / CONFIG).is_file() else kernel
     if complete and folder is None:
@@ -137,7 +137,7 @@ def _show(judged: list[Judged], *, show_gpus: bool, as_json: bool) -> None:
 
 
 def _show_gpus(judged: Judged) -> None:
-    """Show what each GPU runs, a line for each."""
+    """Show the code that each GPU runs, on a line each."""
     if not judged.gpus:
         terminal.out(f"{judged.report.wheel}: no device code is needed")
         return

@@ -159,7 +159,7 @@ def _preview(builds: Sequence[KernelBuild], chosen: Chosen[KernelBuild], *, as_j
 def _write_document(
     results: Sequence[tuple[KernelBuild, Sequence[object]]], chosen: Chosen[KernelBuild], *, several: bool
 ) -> None:
-    """Write the results of the cells as JSON: of one kernel a list, of several a list for each folder."""
+    """Write the results of the cells as JSON: for one kernel a list, for several a list under each folder."""
     document: object = [result for _, found in results for result in found]
     if several:
         document = {

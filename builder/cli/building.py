@@ -1,4 +1,4 @@
-"""Run builds while their events are shown and recorded, and say what became of kernels and cells."""
+"""Run builds, show and record their events, and report the outcomes of kernels and cells."""
 
 import os
 import signal
@@ -19,17 +19,17 @@ from builder.wording import reasons_left_out
 
 
 def say_who_is_left_out(chosen: Chosen[Any]) -> int:
-    """Show which kernels have no part and what is wrong with others, and return the worst exit code."""
+    """Show the kernels that were left out and the problems of others; return the worst exit code."""
     for reason in reasons_left_out(chosen.left_out):
         terminal.err(f"note: {reason}")
     return selecting.say(chosen.refusals)
 
 
 def ready(builds: Sequence[KernelBuild], *, quiet: bool = False) -> tuple[KernelBuild, ...]:
-    """Say which are quick builds, and return all with their compilers.
+    """Announce quick builds, and return all builds with their compilers.
 
     Raises:
-        BuilderError: the pinned compilers cannot be had.
+        BuilderError: the pinned compilers are not available.
     """
     for build in builds:
         say_if_quick(build)
@@ -37,17 +37,17 @@ def ready(builds: Sequence[KernelBuild], *, quiet: bool = False) -> tuple[Kernel
 
 
 def say_if_quick(build: KernelBuild) -> None:
-    """Say of a quick build that it is one, and what its components lack."""
+    """Announce a quick build, and what its components lack."""
     for line in choosing.about_quick(build):
         terminal.err(line)
 
 
 def run(builds: Sequence[KernelBuild], *, quiet: bool, report: Path | None = None) -> tuple[CellOutcome, ...]:
-    """Build while the events are shown and recorded, and return the outcome of each cell; SIGTERM is like Ctrl-C.
+    """Build, show and record the events, and return the outcome of each cell; SIGTERM acts like Ctrl-C.
 
     Raises:
         KeyboardInterrupt: the build was stopped.
-        ToolError: the wheels are built, and the report cannot be written.
+        ToolError: the wheels are built, but the report cannot be written.
     """
     signal.signal(signal.SIGTERM, interrupt)
     if builds[0].ask.engine == "nix":
@@ -64,12 +64,12 @@ def run(builds: Sequence[KernelBuild], *, quiet: bool, report: Path | None = Non
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
-    """Treat SIGTERM like Ctrl-C: end the compilers, leave nothing half-written."""
+    """Treat SIGTERM like Ctrl-C: end the compilers, and leave nothing half-written."""
     raise KeyboardInterrupt
 
 
 def end(outcomes: Sequence[CellOutcome], *, as_json: bool) -> int:
-    """Name the wheels, and return the exit code."""
+    """Show the paths of the wheels, and return the exit code."""
     for outcome in () if as_json else outcomes:
         if outcome.wheel is not None:
             terminal.out(str(outcome.wheel))

@@ -67,7 +67,7 @@ def command(
 
 
 def _by_kernel(read: Sequence[KernelWheel], pattern: Path) -> dict[Path, list[KernelWheel]]:
-    """Return the wheels by the folder of their kernel."""
+    """Group the wheels by the folder of their kernel."""
     loaded, refusals = kernels.load(selecting.find((pattern,)).folders)
     if refusals:
         raise kernels.joined([refusal.error for refusal in refusals])
@@ -92,7 +92,7 @@ def _write(
     repo_id: str | None,
     force: bool,
 ) -> None:
-    """Write the layout of one kernel, and name its variants."""
+    """Write the layout of one kernel, and show its variants."""
     origin = bundle.origin(kernel=kernel, commit=commit)
     if origin is None and kernel is not None:
         terminal.err(

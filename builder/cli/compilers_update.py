@@ -1,7 +1,7 @@
-"""Write `builder/data/compilers.toml` from the packages that a mirror of Debian has.
+"""Write `builder/data/compilers.toml` from the packages on a mirror of Debian.
 
-Run it as `python -m builder.cli.compilers_update MIRROR > builder/data/compilers.toml`, and review the changes:
-other compilers give other wheels.
+Run it as `python -m builder.cli.compilers_update MIRROR > builder/data/compilers.toml`, and review the changes: other
+compilers give other wheels.
 """
 
 import lzma
@@ -47,7 +47,7 @@ def propose(mirror: str) -> str:
     """Return the text of the table.
 
     Raises:
-        ToolError: the mirror lacks a package, or serves another one than its index says.
+        ToolError: the mirror lacks a package, or serves one that does not match its index.
     """
     with tempfile.TemporaryDirectory() as scratch:
         known = _index(mirror, Path(scratch))

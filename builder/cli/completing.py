@@ -1,4 +1,4 @@
-"""The words that the shell completes: variants, backends, kernels and codes; a broken kernel completes to nothing."""
+"""Complete words in a shell: variants, backends, kernels and codes; a broken kernel gives no completions."""
 
 import os
 from pathlib import Path
@@ -10,14 +10,14 @@ from builder.errors import BuilderError
 from builder.kernel import CONFIG, Kernel, load
 
 _AT_MOST = 1000
-"""Entries of a folder that are looked into; a shell waits."""
+"""The most entries of a folder that are examined, since a shell waits."""
 
 
 def kernels(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete a kernel: the folders that have a build.toml, else folders on the way to one."""
+    """Complete a kernel: folders with a build.toml, or else folders on the way to one."""
     typed = incomplete[: incomplete.rfind("/") + 1]
     try:
-        # In the order of the file system; a shell sorts. Pathlib would raise where no home is known.
+        # In the file system's order, since a shell sorts. Pathlib would raise if the home folder is unknown.
         folder = Path(os.path.expanduser(typed))  # noqa: PTH111
         folders = [path for path, _ in zip(folder.iterdir(), range(_AT_MOST), strict=False)]
         found = [f"{typed}{path.name}" for path in folders if (path / CONFIG).is_file()]
@@ -28,7 +28,7 @@ def kernels(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
 
 
 def backends(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete a backend: those of the kernel, else every one that the option takes."""
+    """Complete a backend: those of the kernel, or else all that the option accepts."""
     loaded = _kernel()
     if loaded is None:
         return param.type.shell_complete(ctx, param, incomplete)
@@ -68,8 +68,8 @@ def codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[C
 
 
 def _kernel() -> Kernel | None:
-    """Return the kernel that the line names, else that of the current folder."""
-    # Not from click's parameters: an option whose value is still to come ends its parsing before any argument.
+    """Return the kernel that the line names, or else that of the current folder."""
+    # Not from click's parameters: click stops parsing before the arguments if an option still lacks its value.
     named = next((word for word in _words() if (Path(word) / CONFIG).is_file()), ".")
     try:
         return load(Path(named))
@@ -78,5 +78,5 @@ def _kernel() -> Kernel | None:
 
 
 def _words() -> list[str]:
-    """Return the words behind the command, as the shell has them."""
+    """Return the words after the command, as the shell passed them."""
     return split_arg_string(os.environ.get("COMP_WORDS", ""))[2:]

@@ -8,7 +8,7 @@ from builder.cli import COMPLETE
 from builder.cli.group import cli
 
 _SHELLS = tuple(shell for shell in ("bash", "zsh", "fish", "powershell") if get_completion_class(shell) is not None)
-"""Those that this version of click has a script for; PowerShell is a newer one."""
+"""The shells that this version of click supports; PowerShell needs a newer one."""
 
 
 _WHERE = """\b
@@ -23,10 +23,10 @@ Elvish has no script."""
 @click.command(epilog=_WHERE)
 @click.argument("shell", metavar="{bash|zsh|fish|powershell}", type=click.Choice(_SHELLS))
 def command(shell: str) -> None:
-    """Print the completion script of a shell, to be read when the shell starts."""
+    """Print the completion script of a shell, which the shell reads when it starts."""
     found = get_completion_class(shell)
     if found is None:  # pragma: no cover  click has these shells
         raise AssertionError(shell)
-    # bash is asked for its version by source(), which a machine that only prepares the script need not have.
+    # source() asks bash for its version, but the machine that prepares the script may not have bash.
     made = found(cli, {}, "builder", COMPLETE)
     terminal.document(made.source_template % made.source_vars(), end="\n")

@@ -1,4 +1,4 @@
-"""`builder docs`: the pages of the documentation, and one text of the pages that a kernel's author needs."""
+"""`builder docs`: show pages of the documentation, or one text with all pages for authors of kernels."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,14 +20,14 @@ FOR_AGENTS = (
     "publishing.md",
     "errors/README.md",
 )
-"""The pages that the author of a kernel needs, in the order to be read; the command line comes after them."""
+"""The pages for the author of a kernel, in reading order; the command line follows."""
 
 
 @click.command()
 @click.argument("page", metavar="[PAGE]", required=False)
 @click.option("--for-agents", is_flag=True, help="One text of what a kernel's author needs, for a coding agent.")
 def command(page: str | None, *, for_agents: bool) -> None:
-    """Show a page of the documentation; without one, the names of all.
+    """Show a page of the documentation; without PAGE, list all pages.
 
     With --for-agents: the tutorial, the keys of a build.toml, the how-tos, the codes and the whole command line as one
     Markdown text, for the instructions of a coding agent.
@@ -56,7 +56,7 @@ def _names() -> tuple[str, ...]:
 
 
 def _read(page: str) -> str:
-    """Return a page, with or without its suffix."""
+    """Return a page by its name, with or without the suffix."""
     names = _names()
     name = page if page.endswith(".md") else f"{page}.md"
     if name not in names:

@@ -25,9 +25,9 @@ from builder.plan.buildable import Support, cell_support, row_support
 @sets_option
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def command(kernel: Path | None, store: Path, sets: tuple[str, ...], as_json: bool) -> None:
-    """Show what this machine has, which cells it can build, and what each other one lacks.
+    """Show what this machine has, which cells it can build, and what it lacks for the others.
 
-    With DIR, the cells of that kernel, and what it needs besides: sources and kernels from elsewhere, and code for the
+    With DIR, show the cells of that kernel, and its other needs: sources and kernels from elsewhere, and code for the
     GPUs that it requires.
     """
     ask = ask_of(store=store)
@@ -74,7 +74,7 @@ def _document(plan: CiPlan | None, facts: Sequence[doctor.Fact], support: Sequen
 
 
 def _show(facts: Sequence[doctor.Fact], support: Sequence[Support]) -> None:
-    """Show facts, the cells that can be built, and the others by what they lack: each reason once, most cells first."""
+    """Show facts, then the cells that can be built, then the other cells by reason: the reason for most cells first."""
     width = max((18, *(len(fact.name) for fact in facts)))
     for fact in facts:
         mark, text = ("ok", fact.found) if fact.found is not None else ("--", f"missing; {fact.help}")
@@ -95,7 +95,7 @@ def _show(facts: Sequence[doctor.Fact], support: Sequence[Support]) -> None:
 
 
 def _show_cells(variants: Sequence[str], *heads: str) -> None:
-    """Show names of cells, as many on a line as a terminal of 100 columns has room for."""
+    """Show names of cells, as many on a line as fit into 100 columns."""
     wrapped = textwrap.wrap(
         " ".join(variants), 100, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False
     )

@@ -1,4 +1,4 @@
-"""The group of all commands, and the only place that turns an error into an exit code."""
+"""The group of all commands; the only place that turns an error into an exit code."""
 
 import contextlib
 import errno
@@ -20,7 +20,7 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class _Commands(click.Group):
-    """A group whose commands are imported when asked for."""
+    """A group that imports a command when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(COMMANDS)
@@ -59,16 +59,16 @@ def run(argv: list[str]) -> int:
     except (BuilderError, click.ClickException, click.exceptions.Abort, KeyboardInterrupt, OSError) as error:
         return _report(error)
     except SystemExit:
-        if not type(sys.stdout).__name__.endswith("PacifyFlushWrapper"):  # of click, which has no public name
+        if not type(sys.stdout).__name__.endswith("PacifyFlushWrapper"):  # click's wrapper, which has no public name
             raise
-        return _report(terminal.ReaderGoneError("nobody reads the help"))  # click found out
+        return _report(terminal.ReaderGoneError("nobody reads the help"))  # click noticed it
     except Exception as error:  # noqa: BLE001  a mistake of this program, whatever it is
         return _bug(error)
     return result if isinstance(result, int) else 0
 
 
 def _report(error: BaseException) -> int:
-    """Say what ended a command, and return its exit code."""
+    """Report the error that ended a command, and return the exit code."""
     match error:
         case terminal.ReaderGoneError() | BrokenPipeError():
             _drop_output()
@@ -95,7 +95,7 @@ def _report(error: BaseException) -> int:
 
 
 def _refused(error: OSError) -> BuilderError | None:
-    """Return what the system did not do; None where not the system raised the error, but code."""
+    """Return an error that the operating system raised, as a message; None if code raised it."""
     if isinstance(error, FileNotFoundError):
         try:
             Path.cwd()
@@ -111,7 +111,7 @@ def _refused(error: OSError) -> BuilderError | None:
 
 
 def _bug(error: Exception) -> int:
-    """Show the traceback of a mistake of this program, and say where to report it."""
+    """Show the traceback of a bug in this program, and say where to report it."""
     import traceback  # noqa: PLC0415  almost never needed
 
     _say("".join(traceback.format_exception(error)).rstrip())
@@ -132,7 +132,7 @@ def _where_to_report() -> str:
 
 
 def file_error(error: OSError) -> ToolError:
-    """Return the message about a file that cannot be read or written."""
+    """Turn an error about reading or writing a file into a message."""
     name = error.filename if isinstance(error.filename, str) else os.fsdecode(os.fspath(error.filename))
     return ToolError(
         f"cannot use '{name}': {error.strerror}", help="look at its permissions and at the disk, or name another place"
@@ -145,18 +145,18 @@ def _show(error: BuilderError) -> int:
 
 
 def _say(text: str) -> None:
-    with contextlib.suppress(terminal.OutputError):  # nobody can be told
+    with contextlib.suppress(terminal.OutputError):  # nobody can read the message
         terminal.err(text)
 
 
 def _drop_output() -> None:
-    """Redirect stdout to the null device: what is still buffered would fail again when Python ends."""
+    """Redirect stdout to the null device: writing the buffered rest would fail again when Python ends."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _hold_standard_streams() -> None:
-    """Open the standard streams that the parent process closed: the next file would take the number of stdout."""
+    """Open the standard streams that the parent closed, or the next opened file would get the number of stdout."""
     for number in range(3):
         try:
             os.fstat(number)

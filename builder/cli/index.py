@@ -45,10 +45,10 @@ def command(
     families: bool,
     allow_quick: bool,
 ) -> None:
-    """Make a package index of the wheels in each DIR, or add them to the one that is there.
+    """Make a package index of the wheels in each DIR, or add them to an existing index.
 
-    The result is a directory of static files, for any web server: the simple API for pip and uv, and a page
-    per kernel for people.
+    The result is a directory of static files, for any web server: the simple API for pip and uv, and a page per kernel
+    for people.
     """
     if explain is not None:
         machine = Machine.parse(explain)
@@ -78,7 +78,7 @@ def command(
 
 
 def _time(text: str) -> str:
-    """Return when wheels come into the index; SOURCE_DATE_EPOCH stands for the time that it is now."""
+    """Return the upload time of the new wheels: now, or SOURCE_DATE_EPOCH if it is set."""
     if text != "now":
         return simple.parse_time(text)
     is_set = "SOURCE_DATE_EPOCH" in os.environ
@@ -86,7 +86,7 @@ def _time(text: str) -> str:
 
 
 def _next(output: Path, wheels: Sequence[KernelWheel], base_url: str | None) -> str:
-    """Return the next step: how to install from the index."""
+    """Say how to install from the index."""
     first = min(each.wheel.name for each in wheels)
     found = fitting(wheels)
     mine = environment_names(each for each, own in found.items() if any(one.wheel.name == first for one in own))
@@ -99,7 +99,7 @@ def _next(output: Path, wheels: Sequence[KernelWheel], base_url: str | None) -> 
 
 
 def _folders(names: Sequence[Path]) -> tuple[Path, ...]:
-    """Return the folders that names and patterns stand for."""
+    """Return the folders that the names and patterns select."""
     found = [
         folder
         for name in names
@@ -113,7 +113,7 @@ def _with_wheels(path: Path) -> Path | None:
 
 
 def _once(paths: Iterable[Path]) -> tuple[Path, ...]:
-    """Return one wheel of each name."""
+    """Keep one wheel of each file name."""
     found: dict[str, Path] = {}
     for path in paths:
         first = found.setdefault(path.name, path)

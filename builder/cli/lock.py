@@ -30,7 +30,7 @@ from builder.store import Store
 )
 @store_option
 def command(*, kernel: Path, check: bool, from_folder: Path | None, store: Path) -> None:
-    """Lock the kernels of kernel-depends: write kernels.lock, with a commit and a hash of each."""
+    """Lock the kernels of kernel-depends: write kernels.lock, with the commit and the hash of each."""
     loaded = kernels.load(kernel)
     wanted = locked_kernels.depends(loaded)
     try:
@@ -38,7 +38,7 @@ def command(*, kernel: Path, check: bool, from_folder: Path | None, store: Path)
     except kernel_lock.LockError as error:
         if check or not wanted:
             raise
-        terminal.err(f"warning: {error.message}")  # it is to be replaced: a damaged one counts as none
+        terminal.err(f"warning: {error.message}")  # it is replaced: a damaged lock counts as none
         before = None
     if not wanted and not before:
         text = f"'{kernel}' depends on no kernels"
@@ -59,7 +59,7 @@ def command(*, kernel: Path, check: bool, from_folder: Path | None, store: Path)
 
 
 def _check(keeper: LockedKernels, wanted: tuple[KernelDependency, ...], locks: Locks | None, root: Path) -> None:
-    """Compare a lock with what is needed, and verify each kernel."""
+    """Compare a lock with the dependencies, and verify each kernel."""
     if locks is None:
         raise DifferenceError(f"'{root}' has no {kernel_lock.NAME}", help="write it: builder lock")
     missing = [each for each in wanted if each not in locks]

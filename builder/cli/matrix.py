@@ -28,7 +28,7 @@ from builder.plan.kernels import Chosen
 
 FORMATS = ("table", "names", "json", "html", "github", "gitlab")
 _LISTS = ("names", "github", "gitlab")
-"""Formats that cannot say what is wrong with a kernel."""
+"""Formats that have no place for the problems of a kernel."""
 
 
 @click.command()
@@ -59,7 +59,7 @@ def command(
     runners: tuple[str, ...],
     **given: Any,
 ) -> int:
-    """Show the cells of kernels: one wheel each."""
+    """Show the cells of kernels, one wheel each."""
     if (explain or show_savings) and form != "table":
         raise click.UsageError("--explain and --savings are tables: other formats take neither")
     places = parse_runners(runners, gitlab=form == "gitlab")
@@ -73,7 +73,7 @@ def command(
         elif show_savings:
             shown = "\n".join(text.table_of_savings(plan, matrix.rows()) for plan in chosen.found)
         elif chosen.refusals and form in _LISTS:
-            shown = ""  # a list without some kernels would be taken for the whole
+            shown = ""  # a list without some kernels would look complete
         else:
             shown = formatted()
         terminal.document(shown)
@@ -84,7 +84,7 @@ def command(
         _say_what_is_possible(left, store)
     elif form == "html":
         terminal.document(formatted())
-    require_cells(selected)  # which the table of every row and the page say, too
+    require_cells(selected)  # the page and the table of all rows report this, too
     if show_savings:
         terminal.out(text.table_of_savings(left, matrix.rows()), end="")
     elif not explain and form != "html":
@@ -95,7 +95,7 @@ def command(
 def _planned(
     named: NamedKernels, scope: Scope, *, since: str | None, stored: Path | None
 ) -> Chosen[tuple[CiPlan, CiPlan]]:
-    """Return the plan of each kernel, and what is left of it without cells that did not change or are in a store."""
+    """Return the plan of each kernel, and the plan without unchanged and stored cells."""
 
     def plan(kernel: Kernel, own: Scope) -> tuple[CiPlan, CiPlan]:
         selected = make(kernel, matrix.rows(), own)
@@ -150,7 +150,7 @@ def _say_what_is_possible(plan: CiPlan, store: Path) -> None:
 
 
 def _formatted(chosen: Chosen[CiPlan], form: str, *, several: bool, shards: int | None, places: Runners) -> str:
-    """Return plans as their format has them: that of one kernel, or those of several, with what has no part in it."""
+    """Return plans in the wanted format: one plan, or several with the reasons against the other kernels."""
     plans = chosen.found
     split: tuple[CiJob, ...] | None = None
     if shards is not None or form in {"github", "gitlab"}:

@@ -67,7 +67,7 @@ def _check_online(pins: pinning.Pins) -> None:
 @click.option("--part", "parts", multiple=True, metavar="NAME", help="Update this part only; repeatable.")
 @click.option("--dry-run", is_flag=True, help="Show what would change; write nothing.")
 def update(*, file: Path, parts: tuple[str, ...], dry_run: bool) -> None:
-    """Resolve the parts of the pin file anew with uv; what cannot be reached stays as it is."""
+    """Resolve the pin file again with uv; parts on unreachable indexes stay unchanged."""
     pins = pinning.load(file)
     names = tuple(dict.fromkeys(part.name for part in pins.parts))
     unknown = [part for part in parts if part not in names]

@@ -40,10 +40,10 @@ def command(
     no_sandbox: bool,
     time_limit: float,
 ) -> None:
-    """Record what DIR's setup.py compiles, and write a build.toml that says the same.
+    """Record what DIR's setup.py compiles, and write a build.toml for the same.
 
-    setup.py runs in a sandbox without a network, among stand-ins for torch and the toolkits: nothing is compiled, and
-    nothing in DIR changes but what this command writes.
+    setup.py runs in a sandbox without a network, with stand-ins for torch and the toolkits: nothing is compiled, and
+    DIR gets only the files that this command writes.
     """
     from builder import port  # noqa: PLC0415  `--help` needs none of it
     from builder.port import lines as compile_lines  # noqa: PLC0415

@@ -43,7 +43,8 @@ def command(
     A site of `builder index`:       a directory, or s3://BUCKET/PREFIX (with rclone)
     A layout of `builder bundle`:    hub:OWNER/NAME (with huggingface_hub)
 
-    A file that is there is never replaced by another of its name. A run that broke off is taken up by the next.
+    A published file is never replaced by another one of its name. To continue an interrupted run, run the command
+    again.
     """  # noqa: D301  a backspace is click's sign for lines to keep
     shown = Shown(dry_run=dry_run, as_json=as_json)
     allowed = {"allow_unsandboxed": allow_unsandboxed, "allow_quick": allow_quick}

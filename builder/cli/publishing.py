@@ -1,4 +1,4 @@
-"""Send a layout to the hub for `builder publish` and `builder release`, and show what is sent."""
+"""Send a layout to the hub for `builder publish` and `builder release`, and list what is sent."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ def require_release(
     allow_unsandboxed: bool,
     allow_quick: bool = False,
 ) -> None:
-    """Refuse variants or wheels that are not for release, unless a user takes their kind.
+    """Refuse variants or wheels that are not for release, unless an option allows their kind.
 
     Raises:
-        PublishError: naming each, with the reason.
+        PublishError: it names each one, with the reason.
     """
     if unsandboxed and not allow_unsandboxed:
         raise PublishError(
@@ -36,18 +36,18 @@ def require_release(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """The way in which a command tells what it sends."""
+    """The way in which a command shows what it sends."""
 
     dry_run: bool
     as_json: bool
 
     def list(self, verb: str, paths: Sequence[str]) -> None:
-        """Name what is sent."""
+        """List the files that are sent."""
         for path in () if self.as_json else paths:
             terminal.out(f"{verb} {path}")
 
     def end(self, line: str, document: Mapping[str, Any]) -> None:
-        """Say how it ended."""
+        """Show how it ended."""
         if self.as_json:
             terminal.document(json_text.document(document))
         else:
@@ -56,7 +56,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubTarget:
-    """A repository of the hub, and how a layout reaches it."""
+    """A repository of the hub, and the options for sending a layout there."""
 
     repo_id: str
     endpoint: str | None = None
@@ -70,16 +70,16 @@ class HubTarget:
 
     @classmethod
     def of(cls, target: str, given: dict[str, Any]) -> "HubTarget":
-        """Return what `hub:OWNER/NAME` names, with the options about it, which are taken from those `given`.
+        """Return the repository `hub:OWNER/NAME`, and take its options out of `given`.
 
         Raises:
-            BuilderError: it names no repository, or two of the options exclude each other.
+            BuilderError: the target is not a repository, or two options exclude each other.
         """
         commit = hub.CommitOptions(**taken(hub.CommitOptions, given))
         return cls(repo_id=target.removeprefix(HUB), commit=commit, **taken(cls, given))
 
     def repository(self, branch: str) -> hub.Hub:
-        """Return the repository, at a branch or the one that the user named."""
+        """Return the repository, at the branch that the user named or else at `branch`."""
         return hub.Hub(self.repo_id, branch=self.branch or branch, endpoint=self.endpoint)
 
     @property
@@ -88,15 +88,15 @@ class HubTarget:
         return f"{HUB}{self.repo_id}"
 
     def require(self, branch: str) -> None:
-        """Refuse a repository that cannot be published to, before anything is made for it.
+        """Refuse a repository that cannot be published to, before the layout is made.
 
         Raises:
-            PublishError: nobody is logged in, the hub cannot be asked, or the repository is not as it has to be.
+            PublishError: nobody is logged in, the hub does not answer, or the repository is not suitable.
         """
         self.repository(branch).require_access(self.commit)
 
     def send(self, layout: hub.Layout, shown: Shown, **more: object) -> None:
-        """Make one commit of what the repository lacks, or a pull request; `more` is for the document about it.
+        """Commit the files that the repository lacks, or open a pull request; `more` goes into the JSON document.
 
         Raises:
             PublishError: the hub refused.

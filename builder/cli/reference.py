@@ -1,4 +1,4 @@
-"""The reference page of the command line, from the commands' own help."""
+"""Write the reference page of the command line from the help of the commands."""
 
 import importlib
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def page() -> str:
 
 
 def _sections(name: str, command: click.Command) -> Iterator[str]:
-    """Yield the help of a command, and of those in it."""
+    """Yield the help of a command and of its subcommands."""
     context = click.Context(command, info_name=name, terminal_width=_WIDTH, max_content_width=_WIDTH)
     context.help_option_names = ["-h", "--help"]
     yield f"## `{name}`\n\n{_block(command.get_help(context))}"

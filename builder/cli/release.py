@@ -75,9 +75,9 @@ def command(
 ) -> int:
     """Check a kernel, build and audit its wheels, and publish them on the hub.
 
-    All that can be refused is refused before the first file is compiled. A second run goes on where one ended: what the
-    store has is not built again, and what the hub has is not sent again. Cells that this machine cannot build are left
-    out: run the command on another machine for them, and both add to one branch.
+    Everything that can be refused is refused before the first file is compiled. A second run continues the first:
+    wheels in the store are not built again, and files on the hub are not sent again. Cells that this machine cannot
+    build are left out: run the command on another machine for them; both machines add to the same branch.
     """
     if not target.startswith(HUB):
         raise BuilderError(
@@ -112,7 +112,7 @@ def command(
 
 
 def _checked(folder: Path, *, strict: bool) -> Kernel:
-    """Return the kernel, and say what `builder check` would."""
+    """Return the kernel, and report the findings of `builder check`."""
     report = lint.inspect(folder)
     report = report.strict() if strict else report
     if report.refused:
@@ -122,7 +122,7 @@ def _checked(folder: Path, *, strict: bool) -> Kernel:
 
 
 def _commit(kernel: Kernel, *, allow_dirty: bool) -> bundle.Commit | None:
-    """Return the commit that is released; None outside of a checkout."""
+    """Return the released commit; None outside a checkout."""
     found = bundle.commit_of(kernel.root)
     if found is None:
         terminal.err(f"warning: '{kernel.root}' is not in a git checkout, so metadata.json will name no commit")
@@ -135,7 +135,7 @@ def _commit(kernel: Kernel, *, allow_dirty: bool) -> bundle.Commit | None:
 
 
 def _planned(build: KernelBuild) -> tuple[DryRun, ...]:
-    """Return what would be done with each cell."""
+    """Return the dry run of each cell."""
     plans = dry_run.preview(build)
     reasons = "\n".join(f"  {plan.cell.variant}: {plan.reason.splitlines()[0]}" for plan in plans)
     refused = [
@@ -160,7 +160,7 @@ def _preview(planned: Sequence[DryRun], target: HubTarget, shown: Shown) -> None
 
 
 def _built(build: KernelBuild, planned: Sequence[DryRun], *, quiet: bool) -> tuple[CellOutcome, ...]:
-    """Build the cells that this machine can build, or take them from the store."""
+    """Build the cells that this machine can build, or take their wheels from the store."""
     for plan in planned:
         if plan.action == "skip":
             terminal.err(f"note: {plan.cell.variant} is left out: {plan.reason.splitlines()[0]}")
@@ -172,7 +172,7 @@ def _built(build: KernelBuild, planned: Sequence[DryRun], *, quiet: bool) -> tup
 def _laid_out(
     outcomes: Sequence[CellOutcome], kernel: Kernel, commit: bundle.Commit | None, target: HubTarget, *, into: Path
 ) -> hub.Layout:
-    """Audit the wheels and lay them out for the hub."""
+    """Audit the wheels, and lay them out for the hub."""
     wheels = [outcome.wheel for outcome in outcomes if outcome.wheel is not None]
     bad = [report for report in (run_limited(wheel).report for wheel in wheels) if not report.ok]
     if bad:

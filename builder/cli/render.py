@@ -83,7 +83,7 @@ def _list_backends(kernel: Kernel) -> None:
 
 
 def _wanted(loaded: Mapping[Path, Kernel], backend: str | None) -> Iterator[tuple[Path, Kernel, Backend]]:
-    """Yield what is rendered, with its place below the folder that is written or compared."""
+    """Yield the projects to render, with their places in the folder that is written or compared."""
     if backend != ALL:
         (kernel,) = loaded.values()
         names = rendering.backends(kernel)
@@ -124,7 +124,7 @@ def _compare(projects: Mapping[Path, Project], root: Path, *, how: str) -> None:
             help=f"name the folder of an earlier render, or write it: builder render {how} --output {root}",
         )
     differences = {
-        # Of a folder that is not there one line, and not the whole project.
+        # For a missing folder, one line and not the whole project.
         folder: project.compare(folder) if folder.is_dir() else f"'{folder}' is not a folder\n"
         for folder, project in ((root / place, project) for place, project in projects.items())
     }

@@ -1,4 +1,4 @@
-"""Build with a report: its page, and beside it the trace."""
+"""Build with a report: a page, and a trace next to it."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -23,14 +23,14 @@ def reported(
     *,
     quiet: bool,
 ) -> tuple[CellOutcome, ...]:
-    """Build while the events are shown and recorded, and write the report; that of a build that is stopped, too.
+    """Build, show and record the events, and write the report, even if the build is stopped.
 
     Raises:
         KeyboardInterrupt: the build was stopped.
-        ToolError: the wheels are built, and the report cannot be written.
+        ToolError: the wheels are built, but the report cannot be written.
     """
     ask = builds[0].ask
-    is_local = ask.engine == "local"  # the processes of Nix are not ours, and the store does not know what it built
+    is_local = ask.engine == "local"  # Nix's processes are not ours, and the store does not know what Nix built
     title = f"{len(builds)} kernels" if ask.several else builds[0].name
     recorder = Recorder(look() if is_local else None)
 

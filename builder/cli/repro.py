@@ -53,9 +53,9 @@ def command(
     store: Path,
     as_json: bool,
 ) -> int:
-    """Build a cell again under other circumstances, and say what makes the bytes differ.
+    """Build a cell again under other circumstances, and tell why the bytes differ.
 
-    Exit code 1 when they differ. With --against: build it once and compare with a wheel that somebody published.
+    The exit code is 1 if they differ. With --against, build once and compare with a published wheel.
     """
     difference.check_reader()
     reproducible.check(without)
@@ -66,7 +66,7 @@ def command(
     if variant is None:
         raise BuilderError("no cell is named", help="name one with --variant; builder matrix --format names lists them")
     (cell,) = choosing.cells(loaded, Scope(), variants=(variant,))
-    # What is built against; a build may run anywhere.
+    # The packages of the build; it may run anywhere.
     options = [
         *(("--no-isolation",) if no_isolation else ()),
         *(() if python is None else ("--python", str(python.absolute()))),
@@ -75,7 +75,7 @@ def command(
     ]
     with tempfile.TemporaryDirectory(prefix="builder-repro-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        # The circumstances of the first build are the user's own, and a store without wheels.
+        # The first build has the user's own circumstances, and a store without wheels.
         own = folder / "store"
         own.mkdir()
         link_environments(own, store)
@@ -93,7 +93,7 @@ def command(
 
 
 def _variations(text: str | None) -> tuple[Variation, ...]:
-    """Return the variations that are named, in the order in which they apply."""
+    """Return the named variations, in the order in which they apply."""
     if text is None:
         return VARIATIONS
     named = [] if text == "nothing" else [name.strip() for name in text.split(",") if name.strip()]

@@ -1,4 +1,4 @@
-"""Arguments and options that select: the folders of kernels, patterns that pick them, and the cells."""
+"""Arguments and options that select kernels, by folder or pattern, and cells."""
 
 import glob
 import itertools
@@ -23,7 +23,7 @@ from builder.wording import quoted
 
 
 def _torch(text: str) -> Version:
-    """Return a torch of the matrix, by MAJOR.MINOR."""
+    """Parse MAJOR.MINOR as a torch of the matrix."""
     version = Version(text)
     known = sorted({row.torch for row in rows()})
     if version not in known:
@@ -82,11 +82,11 @@ _MOST_SHOWN = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedKernels:
-    """The folders that a command line names, each once."""
+    """The folders that a command line selects, each once."""
 
     folders: tuple[Path, ...]
     several: bool = False
-    """Whether results are shown as those of several kernels: a pattern may pick only one today."""
+    """Whether the results have the form for several kernels: also for a pattern that selects only one today."""
 
 
 kernels_argument = click.argument(
@@ -97,16 +97,16 @@ kernels_argument = click.argument(
     callback=lambda _ctx, _param, names: find(names or (Path(),)),
     shell_complete=completing.kernels,
 )
-"""The folders of kernels, the current one by default; the command gets them as `named`."""
+"""The folders of kernels, by default the current one; the command gets them as `named`."""
 
 
 def find(names: Sequence[Path]) -> NamedKernels:
-    """Return the folders that names and patterns stand for, in their order; a folder that two name counts once.
+    """Return the folders that names and patterns select, in this order and each once.
 
-    A name is taken as it is, so that what is wrong with it is reported. A pattern picks the folders with a build.toml.
+    A name is not checked here, so that its problem is reported later. A pattern selects the folders with a build.toml.
 
     Raises:
-        BuilderError: a pattern picks none, or a folder has no kernel but is a folder of kernels.
+        BuilderError: a pattern selects none, or a folder is not a kernel but contains kernels.
     """
     problems: list[BuilderError] = []
     folders: dict[str, Path] = {}
@@ -124,12 +124,12 @@ def find(names: Sequence[Path]) -> NamedKernels:
 
 
 def is_pattern(name: Path) -> bool:
-    """Whether a name stands for the folders that fit it; what is there by that name is that, whatever it looks like."""
+    """Whether a name is a pattern; the name of an existing file is not."""
     return glob.has_magic(str(name)) and not os.path.lexists(name)
 
 
 def _folder(name: Path) -> Path:
-    """Return the folder of a name, which may be that of the config itself."""
+    """Return the folder of a name, which may be the path of the config."""
     if name.name == CONFIG and not name.is_dir():
         return name.parent
     if name.is_dir() and not os.path.lexists(name / CONFIG):
@@ -146,18 +146,18 @@ def _folder(name: Path) -> Path:
 
 
 def _kernel_in(path: Path) -> Path | None:
-    """Return the folder of a kernel that a path names, if it does."""
+    """Return the kernel's folder that a path names; None if it names none."""
     if path.name == CONFIG and path.is_file():
         return path.parent
     return path if (path / CONFIG).is_file() else None
 
 
 def picked(pattern: Path, *, folder_of: Callable[[Path], Path | None], what: str) -> tuple[Path, ...]:
-    """Return the folders that a pattern picks, by name; `folder_of` says which folder a path that fits stands for.
+    """Return the folders that a pattern selects, by name; `folder_of` maps a matching path to its folder.
 
     Raises:
-        NothingToDoError: there is none.
-        BuilderError: the pattern is one that this program has not, or a link leads out of the folder that it names.
+        NothingToDoError: the pattern selects none.
+        BuilderError: the pattern is not supported, or a link leads out of its folder.
     """
     text = str(pattern)
     if "**" in text:
@@ -180,7 +180,7 @@ def picked(pattern: Path, *, folder_of: Callable[[Path], Path | None], what: str
 
 
 def say(refusals: Iterable[Refusal]) -> int:
-    """Show what is wrong with kernels, what several have in common once; return the worst exit code, 0 for nothing."""
+    """Show the problems of kernels, each shared one once; return the worst exit code, 0 without problems."""
     whose: dict[str, list[Refusal]] = {}
     for refusal in refusals:
         whose.setdefault(refusal.error.shown, []).append(refusal)

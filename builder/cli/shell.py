@@ -35,7 +35,7 @@ from builder.toolchain import this_machine
 
 
 class _Shell(testing.PytestCommand):
-    """A command that leaves what stands behind `--` to be run."""
+    """A command that passes on the arguments after `--`."""
 
     rest = "[-- COMMAND]"
 
@@ -55,8 +55,8 @@ class _Shell(testing.PytestCommand):
 def command(ctx: click.Context, /, kernel: Path, quiet: bool, **given: Any) -> int:
     """Open a shell, or run a command, with the compilers of a cell, its framework and the built kernel.
 
-    The kernel is built first, if the store does not have it. Its sources are not what is imported: leave the shell and
-    open it again after a change, or use `builder watch`.
+    The kernel is built first, unless the store has it. Python imports the wheel and not the sources: after a change,
+    open the shell again, or use `builder watch`.
     """
     if len(given["variants"]) > 1:
         raise BuilderError("a shell is of one cell", help="name one with --variant")
@@ -85,7 +85,7 @@ def command(ctx: click.Context, /, kernel: Path, quiet: bool, **given: Any) -> i
 
 
 def _order(kernel: Kernel, cells: Sequence[Cell], environ: Mapping[str, str]) -> Iterator[Backend]:
-    """Yield the backends of a kernel: that of a GPU which is here, then the CPU's, then the others."""
+    """Yield the backends of a kernel: the one of this machine's GPU, then the CPU's, then the others."""
     own = dict.fromkeys(cell.backend for cell in cells)
     able = [backend for backend in own if backend in architectures.BACKENDS]
     here: list[Backend] = []

@@ -19,8 +19,8 @@ from builder.wording import size
 def command(wheels: tuple[Path, ...], output: Path, *, allow_quick: bool) -> None:
     """Make a wheel for each family of GPUs: OUTPUT/sm90/... has the device code for 9.x alone.
 
-    Each is complete, so pip, uv and the `kernels` client take it as it is. `builder index --families` has an index for
-    each family.
+    Each wheel is complete, so pip, uv and the `kernels` client install it unchanged. `builder index --families` makes
+    an index for each family.
     """
     read = kernel_wheel.read_all(wheels)
     obstacles = {str(each.wheel.path): each.metadata.not_for_release for each in read}

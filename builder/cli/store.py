@@ -23,7 +23,7 @@ def command() -> None:
 @store_option
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def list_(store: Path, as_json: bool) -> None:
-    """Show what the store holds, the least recently used first."""
+    """List the entries of the store, the least recently used first."""
     found = list(items.summed(items.items(Store(store))))
     if as_json:
         rows = [
@@ -73,7 +73,7 @@ def verify(store: Path, repair: bool) -> None:
 @click.option("--max-size", type=SIZE, help="Then the least recently used, until so much is left, such as 20G.")
 @click.option("--dry-run", is_flag=True, help="Show what would go.")
 def gc(store: Path, max_age: float | None, max_size: int | None, dry_run: bool) -> None:
-    """Remove the least recently used wheels, environments, compiled files and logs; what is in use stays."""
+    """Remove the least recently used wheels, environments, compiled files and logs, but nothing in use."""
     if max_age is None and max_size is None:
         raise click.UsageError("say what may go: --max-age, --max-size, or both")
     kept = Store(store)

@@ -30,7 +30,7 @@ from builder.wording import columns
 def command(ctx: click.Context, /, named: NamedKernels, quiet: bool, **given: Any) -> int:
     """Build the cell for the torch that is installed, and run the tests of each kernel against its wheel.
 
-    The tests run in a folder of their own, where the wheel is what they import and never the sources.
+    The tests run in a separate folder, where they import the wheel and never the sources.
     """
     request = testing.request(ctx, **given)
     found = of_each(
@@ -44,7 +44,7 @@ def command(ctx: click.Context, /, named: NamedKernels, quiet: bool, **given: An
     if not found.found:
         return code
     if not named.several:
-        found.found[0].run()  # what its tests lack is told before the build
+        found.found[0].run()  # reports missing test requirements before the build
     results = [(refusal.folder.as_posix(), "refused") for refusal in found.refusals]
     for test in found.found:
         building.say_if_quick(test.build)
@@ -72,10 +72,10 @@ def _why_left_out(kernel: Kernel, error: BuilderError) -> str | None:
 
 
 def _tested(test: TestBuild, outcomes: Sequence[CellOutcome], *, alone: bool) -> tuple[int, str]:
-    """Run the tests of one kernel, and return the exit code and what came of it in a word.
+    """Run the tests of one kernel; return the exit code, and the outcome in a word.
 
     Raises:
-        BuilderError: the kernel is tested `alone`, and is not built or its tests cannot be run.
+        BuilderError: the kernel is tested `alone`, but is not built or its tests cannot run.
     """
     errors = [outcome.error for outcome in outcomes if outcome.error is not None]
     if errors and alone:

@@ -1,4 +1,4 @@
-"""The options and the request of `builder test` and `builder watch`, and what stands behind `--`."""
+"""The options and the request of `builder test` and `builder watch`, and the arguments after `--`."""
 
 from typing import Any
 
@@ -14,23 +14,23 @@ _REST = "rest"
 
 
 class PytestCommand(click.Command):
-    """A command that leaves what stands behind `--` to pytest."""
+    """A command that passes the arguments after `--` to pytest."""
 
     rest = "[-- PYTEST_ARGUMENTS]"
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep what stands behind `--` aside."""
+        """Set the arguments after `--` aside."""
         end = args.index("--") if "--" in args else len(args)
         ctx.meta[_REST] = args[end + 1 :]
         return super().parse_args(ctx, args[:end])
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """Say that there may be some."""
+        """Mention these arguments in the usage."""
         return [*super().collect_usage_pieces(ctx), self.rest]
 
 
 def rest(ctx: click.Context) -> tuple[str, ...]:
-    """Return what stands behind `--`."""
+    """Return the arguments after `--`."""
     return tuple(ctx.meta[_REST])
 
 
@@ -42,10 +42,10 @@ options = together(
     cache_options,
     store_option,
 )
-"""The options that say what is tested."""
+"""The options that select what is tested."""
 
 
 def request(ctx: click.Context, *, needs_tests: bool = True, **given: Any) -> TestRequest:
-    """Return the request of a command line; what stands behind `--` is for pytest."""
+    """Return the request of a command line; the arguments after `--` are for pytest."""
     ask = ask_of(sets=SETS, unbundled=True, no_isolation=True, **given)
     return TestRequest(ask=ask, arguments=rest(ctx), needs_tests=needs_tests)

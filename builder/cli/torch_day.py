@@ -35,8 +35,9 @@ def command(
 ) -> None:
     """Propose rows, pins and tables of a new torch, read from its published wheels.
 
-    Shows a diff, the source of each new line, and what a person has to look at. VERSION is `2.15` or `2.15.0`; without
-    it, the oldest that is newer than the matrix is read, or a new patch of the newest that the matrix has.
+    Shows a diff, the source of each new line, and what a person has to look at. VERSION is `2.15` or `2.15.0`. Without
+    VERSION, the command reads the oldest torch that is newer than the matrix, or a new patch release of the newest
+    torch in the matrix.
     """
     from builder import torch_day  # noqa: PLC0415  `--help` needs none of it
     from builder.torch_day import proposal  # noqa: PLC0415

@@ -29,20 +29,20 @@ _WORDS = {
     "failed": "FAILED",
 }
 _PLAIN_TERMINALS = frozenset({"dumb", "unknown"})
-"""Values of TERM for which nothing is redrawn: the cursor cannot be moved, or a reader speaks each line once."""
+"""Values of TERM without redrawn lines: the cursor cannot be moved, or a screen reader speaks each line."""
 _QUIET = 30.0
-"""Seconds after which a cell that compiles writes a line of progress, where its lines cannot be redrawn."""
+"""Seconds between the progress lines of a compiling cell, where lines cannot be redrawn."""
 _PER_SECOND = 4
 _CUT = "..."
 _SHORTEST = 8
-"""The characters of a cell's name that stay, however narrow the terminal."""
+"""The characters of a cell's name that stay on a narrow terminal."""
 _FILE = "  --> "
 _MORE = "  `builder doctor` says what installs what is missing, `builder matrix --explain` why there is each cell"
 
 
 @contextlib.contextmanager
 def showing(*, environ: Mapping[str, str], quiet: bool) -> Iterator[Listen]:
-    """Show events while a build runs, in the way that fits where stderr goes; any thread may tell them."""
+    """Show the events of a build as fits stderr; any thread may send them."""
     if quiet:
         yield lambda _: None
     elif environ.get("GITHUB_ACTIONS") == "true":
@@ -61,7 +61,7 @@ def is_live(environ: Mapping[str, str]) -> bool:
 
 
 class Plain:
-    """A line for each step of each cell, and now and then one with the number of files that are done."""
+    """Plain lines: one for each step of each cell, and sometimes the number of finished files."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -69,13 +69,13 @@ class Plain:
         """The time of the last line of each cell."""
 
     def show(self, event: Event) -> None:
-        """Write steps, notes and results; a cell that was skipped is in the summary."""
+        """Write steps, notes and results; skipped cells are in the summary."""
         if event.outcome is not None:
             if event.outcome.status != "skipped":
                 self._write(line_of(event.outcome))
             return
         now = time.monotonic()
-        # The log of the cell has all lines of ninja; here, one of them is shown now and then.
+        # The log of the cell has all lines of ninja; only some are shown here.
         is_due = steps.progress(event) is not None and now - self._told.get(event.variant, 0.0) > _QUIET
         if event.kind != "line" or is_due:
             self._told[event.variant] = now
@@ -87,7 +87,7 @@ class Plain:
 
 
 class GitHub(Plain):
-    """Plain lines, and an annotation for each cell that failed."""
+    """Plain lines, and an annotation for each failed cell."""
 
     def show(self, event: Event) -> None:
         """Write steps, and failures as annotations."""
@@ -100,7 +100,7 @@ class GitHub(Plain):
 
 
 class Live:
-    """A line for each cell that is being built, redrawn at the bottom of a terminal; results stay above them."""
+    """A line for each cell in progress, redrawn at the bottom of a terminal; results stay above."""
 
     def __init__(self) -> None:
         from rich.console import Console  # noqa: PLC0415  slow to import, and only a terminal needs it
@@ -115,7 +115,7 @@ class Live:
         """Draws the lines while it is entered."""
 
     def show(self, event: Event) -> None:
-        """Take an event in, which the next frame shows; write a result at once."""
+        """Take in an event, which the next frame shows; write a result at once."""
         now = time.monotonic()
         with self._lock:
             if event.outcome is None:
@@ -137,7 +137,7 @@ class Live:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningCell:
-    """The state of a cell that is being built."""
+    """The state of a cell in progress."""
 
     label: str
     began: float
@@ -145,11 +145,11 @@ class RunningCell:
     text: str = ""
     """The step in words."""
     files: tuple[int, int] | None = None
-    """The number of files that are done, and of all files."""
+    """The number of finished files, and of all files."""
     last: str = ""
-    """The file that was done last."""
+    """The last finished file."""
     expected: float | None = None
-    """The seconds that the last build took from the beginning of compiling."""
+    """The seconds of the last build, counted from the start of compiling."""
 
     def after(self, event: Event, *, now: float) -> "RunningCell":
         """Return the state after an event."""
@@ -157,7 +157,7 @@ class RunningCell:
         if found is not None:
             done, of, what = found
             last = PurePosixPath(what.rpartition(" ")[2]).name.removesuffix(".o")
-            last = last if "." in last else ""  # steps that make no file end with any word
+            last = last if "." in last else ""  # steps that make no file end with other words
             text = f"compiling, {done} of {of} files"
             return replace(self, step=steps.step_of(event), text=text, files=(done, of), last=terminal.safe(last))
         step = steps.step_of(event)
@@ -180,14 +180,14 @@ class RunningCell:
         return duration(now - self.began)
 
     def of_expected(self, now: float) -> str:
-        """Return the time so far and the time of the last build, in words; only the time so far once that is longer."""
+        """Return the time so far with the time of the last build, or alone if it is longer."""
         if self.expected is None or now - self.began > self.expected:
             return self.elapsed(now)
         return f"{self.elapsed(now)} of about {duration(self.expected)}"
 
 
 def lines(cells: Iterable[RunningCell], *, now: float, width: int) -> tuple[str, ...]:
-    """Return a line for each cell that works, and one for all that wait, with as much as fits in `width`."""
+    """Return a line for each working cell, and one for all waiting cells, cut to `width`."""
     listed = tuple(cells)
     waiting = [cell for cell in listed if cell.step == steps.WAITING]
     rows = [cell for cell in listed if cell.step != steps.WAITING]
@@ -203,7 +203,7 @@ def lines(cells: Iterable[RunningCell], *, now: float, width: int) -> tuple[str,
         shown = columns(layout)
         if max(map(len, shown), default=0) <= width:
             return tuple(shown)
-    # The names of cells are shortened, whose ends differ least.
+    # Names of cells are shortened at the end, where they differ least.
     over = max(map(len, shown)) - width
     most = max(max(len(cell.label) for cell in rows) - over, _SHORTEST)
     cut = [
@@ -233,7 +233,7 @@ def _why(outcome: CellOutcome) -> str:
 
 
 def skipped(outcomes: Iterable[CellOutcome]) -> tuple[str, ...]:
-    """Return a line for each reason why cells were skipped, and a line that names the commands with more details."""
+    """Return a line for each reason for skipped cells, and a line with commands that tell more."""
     reasons: dict[str, list[CellOutcome]] = {}
     for outcome in outcomes:
         if outcome.status == "skipped":
@@ -249,7 +249,7 @@ def _is_unsandboxed(outcome: CellOutcome) -> bool:
 
 
 def _failed(failures: Iterable[tuple[CellOutcome, BuilderError]]) -> Iterator[str]:
-    """Yield each error once, with all cells that failed with it and all files that they name."""
+    """Yield each error once, with all its cells and all files that it names."""
     alike: dict[tuple[str, str], list[tuple[str, Sequence[str]]]] = {}
     for outcome, error in failures:
         before, files, after = _parts(str(error).splitlines())
@@ -263,9 +263,9 @@ def _failed(failures: Iterable[tuple[CellOutcome, BuilderError]]) -> Iterator[st
 
 
 def _parts(lines: Sequence[str]) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
-    """Return the lines of an error before its list of files, the lines of that list, and the lines after it."""
+    """Split an error into the lines before its list of files, that list, and the lines after it."""
     named = [number for number, line in enumerate(lines) if line.startswith(_FILE)]
-    if not named or named[-1] - named[0] >= len(named):  # what is between two says something of the first
+    if not named or named[-1] - named[0] >= len(named):  # a line between two files belongs to the first
         return lines, (), ()
     return lines[: named[0]], lines[named[0] : named[-1] + 1], lines[named[-1] + 1 :]
 
@@ -273,10 +273,10 @@ def _parts(lines: Sequence[str]) -> tuple[Sequence[str], Sequence[str], Sequence
 def summary(outcomes: Sequence[CellOutcome]) -> str:
     """Return the summary of a build: the reasons of skipped cells, each error as a whole, notes, and counts.
 
-    Of several kernels, a table of their counts follows.
+    For several kernels, a table of counts follows.
     """
     failures = [(each, each.error) for each in outcomes if each.status == "failed" and each.error is not None]
-    # Last, where it is seen: somebody serves what was not pinned.
+    # Last, so that it is seen: an index serves files that do not match the pins.
     failures.sort(key=lambda failure: isinstance(failure[1], WrongHashError))
     parts = [*skipped(outcomes), *_failed(failures)]
     errors = [error for _, error in failures]

@@ -36,12 +36,12 @@ from builder.wording import escaped
 def command(ctx: click.Context, /, kernel: Path, tests: bool, **given: Any) -> None:
     """Build and test a kernel at each save of one of its files, until Ctrl-C.
 
-    A line for each round says what was saved, what came of it and how long it took; below one that failed stands the
-    first error, and where the log is. What is saved during a round is the next one.
+    Each round has a line with the saved files, the result and the time, and if it failed, the first error and the path
+    of the log. A save during a round starts the next one.
     """
     request = testing.request(ctx, needs_tests=False, **given)
     if not (kernel / kernels.CONFIG).is_file():
-        kernels.load(kernel)  # which says what is wrong: nothing here can be saved and so mend it
+        kernels.load(kernel)  # reports an invalid config, which saving a file here cannot repair
     signal.signal(signal.SIGTERM, building.interrupt)
     terminal.err(f"watching {kernel}; Ctrl-C ends it")
     before = Snapshot.of(kernel)
@@ -58,18 +58,18 @@ def command(ctx: click.Context, /, kernel: Path, tests: bool, **given: Any) -> N
 
 @contextlib.contextmanager
 def _progress() -> Iterator[Listen]:
-    """Show the steps of a build while it runs: on a terminal, which is then as it was; elsewhere nothing."""
+    """Show the steps of a build on a terminal while it runs, then clear them; elsewhere show nothing."""
     with view.showing(environ=os.environ, quiet=not view.is_live(os.environ)) as show:
 
         def listen(event: Event) -> None:
-            if event.outcome is None:  # the line of the round says the rest
+            if event.outcome is None:  # the line of the round has the result
                 show(event)
 
         yield listen
 
 
 _MOST_LINES = 30
-"""Lines of an error that are shown; the log has all."""
+"""The most lines of an error that are shown; the log has all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,12 +79,12 @@ class Round:
     ok: bool
     result: str
     error: str = ""
-    """The first error, as it is to be read."""
+    """The first error, as shown."""
     log: Path | None = None
     seconds: float = 0.0
 
     def line(self, changed: Sequence[str], *, at: str) -> str:
-        """Return the round in a line: when, what was saved, what came of it, how long it took."""
+        """Return the line of the round: the time, the saved files, the result and the duration."""
         more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
         what = f"{escaped(changed[0])}{more}" if changed else "start"
         word = "ok" if self.ok else "FAILED"
@@ -92,7 +92,7 @@ class Round:
 
     @property
     def details(self) -> str:
-        """The first error and where the rest is; empty where nothing failed."""
+        """The first error and the path of the log; empty without a failure."""
         if self.ok:
             return ""
         lines = self.error.splitlines()
@@ -105,7 +105,7 @@ class Round:
 
 
 def play(root: Path, request: TestRequest, listen: Listen, *, tests: bool) -> Round:
-    """Build a kernel and run its tests; whatever the author can mend is a round that failed."""
+    """Build a kernel and run its tests; an error that the author can correct makes a failed round."""
     began = time.monotonic()
     try:
         test = request.prepare(kernels.load(root))
@@ -130,7 +130,7 @@ def _failed(error: BuilderError, log: Path | None = None) -> Round:
 
 
 def _built(outcomes: Sequence[CellOutcome]) -> str:
-    """Say what was built, and of how many files."""
+    """Return what was built, and from how many files."""
     reports = [each.report for each in outcomes if each.status == "built" and each.report is not None]
     if not any(each.status == "built" for each in outcomes):
         return "unchanged"
@@ -140,7 +140,7 @@ def _built(outcomes: Sequence[CellOutcome]) -> str:
 
 
 def _tested(test: TestBuild, outcomes: Sequence[CellOutcome], listen: Listen, found: Round) -> Round:
-    """Return the round of a build with what its tests found, up to the first cell in which one failed."""
+    """Add the results of the tests to a round, up to the first cell with a failed test."""
     try:
         asked = test.run()
     except NoTestsError:

@@ -25,10 +25,10 @@ from builder.plan.ask import KernelBuild
 @click.option("--no-isolation", is_flag=True, help="As for a build against the torch of the current environment.")
 @click.option("--json", "as_json", is_flag=True, help="The differences as JSON.")
 def command(kernel: Path, *, as_json: bool, **given: Any) -> None:
-    """Say what changed since a cell was last built: a field of its build record on each line.
+    """Say what changed since a cell was last built: each line is a field of its build record.
 
-    With a source or a header of the kernel in place of its directory: what the last build did with the objects that are
-    made of it, and why.
+    With a source or a header of the kernel in place of DIR: what the last build did with the objects made from it, and
+    why.
     """
     root, path = _parted(kernel)
     build = choosing.build_of(kernels.load(root), ask_of(**given))
@@ -47,7 +47,7 @@ def command(kernel: Path, *, as_json: bool, **given: Any) -> None:
 
 
 def _parted(path: Path) -> tuple[Path, str | None]:
-    """Return the directory of a kernel, and what is named in it where that is one of its files."""
+    """Split a path into the kernel's directory and a file in it; None for the directory itself."""
     if not path.is_file() or path.suffix == ".toml":
         return path, None
     whole = path.resolve()

@@ -1,14 +1,14 @@
-"""Keep compiled files for later builds, and share them between machines; here are the options."""
+"""Keep compiled files for later builds, and share them between machines; this module has the options."""
 
 from dataclasses import dataclass
 from enum import Enum
 
 LOCAL = "store"
-"""The name of the cache of the store in reports."""
+"""The name of the store's cache in reports."""
 
 
 class Access(Enum):
-    """The use that a build may make of a shared cache."""
+    """The permission of a build to read from and write to a shared cache."""
 
     READ = "read"
     WRITE = "write"
@@ -16,12 +16,12 @@ class Access(Enum):
 
     @property
     def reads(self) -> bool:
-        """Whether entries are taken from caches."""
+        """Whether entries are read from caches."""
         return self is not Access.WRITE
 
     @property
     def writes(self) -> bool:
-        """Whether entries are given to the shared cache."""
+        """Whether entries are written to the shared cache."""
         return self is not Access.READ
 
 
@@ -33,4 +33,4 @@ class CacheOptions:
     """The address of a cache that several machines share."""
     access: Access = Access.READ
     limit: int = 10 << 30
-    """Bytes that the cache of the store may hold."""
+    """The most bytes that the store's cache may take."""

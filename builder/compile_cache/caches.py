@@ -1,4 +1,4 @@
-"""The caches of a run: that of the store, and one that machines share. A cache that fails never fails a build."""
+"""The caches of a run: the store's, and one that machines share. A failing cache never fails a build."""
 
 import threading
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from builder.compile_cache.folder import CacheError, DamagedError, Entry, Folder
 T = TypeVar("T")
 
 _WRITERS = 4
-"""Uploads at once."""
+"""The number of parallel uploads."""
 
 
 class SharedCache(Protocol):
@@ -23,7 +23,7 @@ class SharedCache(Protocol):
         """Its name in messages: the address without a password."""
 
     def check(self, *, write: bool) -> None:
-        """Look whether it can be used.
+        """Check whether it can be used.
 
         Raises:
             CacheError: it cannot.
@@ -34,20 +34,20 @@ class SharedCache(Protocol):
 
         Raises:
             CacheError: it does not answer.
-            DamagedError: what it has is no entry.
+            DamagedError: the content is not an entry.
         """
 
     def put(self, key: str, entry: Entry) -> None:
         """Keep an entry.
 
         Raises:
-            CacheError: it does not take it.
+            CacheError: it does not accept the entry.
         """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheHit:
-    """An entry, and the cache that had it."""
+    """An entry, and the cache that it came from."""
 
     entry: Entry
     cache: str
@@ -55,31 +55,31 @@ class CacheHit:
 
 @dataclass(slots=True, kw_only=True)
 class Caches:
-    """The cache of the store, which is asked first, and the shared one."""
+    """The store's cache, which is asked first, and the shared one."""
 
     local: Folder
     writable: bool = True
-    """Whether the store takes entries."""
+    """Whether the store accepts entries."""
     shared: SharedCache | None = None
     access: Access = Access.READ
     writer: str = ""
-    """The name of this machine, in the entries that it writes."""
+    """The name of this machine, for entries that it writes."""
     _warnings: list[str] = field(default_factory=list)
-    """Why a cache is not used any more: a line for each."""
+    """The reasons why a cache is not used any more, a line each."""
     _pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(max_workers=_WRITERS))
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _checked: bool = False
     _wrote: bool = False
 
     def check(self) -> None:
-        """Look, once, whether the shared cache can be used: before the first compilation, and not for a hit."""
+        """Check the shared cache once, before the first compilation; hits do not need it."""
         with self._lock:
             first, self._checked = not self._checked, True
         if first:
             self._ask(lambda shared: shared.check(write=self.access.writes))
 
     def close(self) -> None:
-        """Wait for what is being written, and keep the cache of the store to its size."""
+        """Wait for writes to finish, and trim the store's cache to its size."""
         self._pool.shutdown(wait=True)
         if self._wrote:
             self.local.trim()
@@ -90,14 +90,14 @@ class Caches:
             self._warnings.append(text)
 
     def warnings(self) -> tuple[str, ...]:
-        """Return why caches are not used any more, each reason once."""
+        """Return the reasons why caches are not used any more, each once."""
         with self._lock:
             found = tuple(self._warnings)
             self._warnings.clear()
         return found
 
     def get(self, key: str) -> CacheHit | None:
-        """Return the entry of a key from the first cache that has it; what is shared is kept in the store, too."""
+        """Return the entry of a key from the first cache that has it; the store keeps a shared entry, too."""
         if not self.access.reads:
             return None
         entry = self.local.get(key)
@@ -111,13 +111,13 @@ class Caches:
         return CacheHit(entry=entry, cache=shared.name)
 
     def put(self, key: str, entry: Entry) -> None:
-        """Keep an entry in the store, and give it to the shared cache meanwhile, if this build may."""
+        """Keep an entry in the store, and at the same time upload it to the shared cache if this build may."""
         self._keep(key, entry)
         if self.shared is not None and self.access.writes:
             self._pool.submit(self._ask, lambda cache: cache.put(key, entry))
 
     def remove(self, key: str) -> None:
-        """Take an entry out of the store; the shared cache is not this machine's to clean."""
+        """Remove an entry from the store; this machine does not clean the shared cache."""
         if self.writable:
             self.local.remove(key)
 
@@ -134,7 +134,7 @@ class Caches:
                 self.warn(f"compiled files are not kept: {error.message}")
 
     def _ask(self, ask: Callable[[SharedCache], T]) -> T | None:
-        """Ask the shared cache; one that fails is not asked again, since each wait would hold a compiler."""
+        """Ask the shared cache; after a failure it is not asked again, since each wait would hold up a compiler."""
         shared = self.shared
         if shared is None:
             return None

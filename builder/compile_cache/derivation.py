@@ -1,7 +1,7 @@
-"""Compile one file in a derivation of its own, or a cell of such files, to which ccache's entries are handed on.
+"""Compile one file in a separate Nix derivation, or build a cell from the ccache entries of such derivations.
 
-A file's derivation has the content of that file and of the headers that it may include, and the names of other files.
-What it makes is only believed where ccache finds the same command and the same headers again in the whole cell.
+A file's derivation has the content of that file and of the headers that it may include, and the names of all other
+files. The cell uses its entry only if ccache finds the same command and the same headers there.
 """
 
 import contextlib
@@ -24,15 +24,15 @@ from builder.make.workplace import Workplace
 
 
 def main(environ: Mapping[str, str]) -> int:
-    """Compile the variable `source`, or build a cell from what was compiled; return the exit code."""
+    """Compile the source in the variable `source`, or build a cell from compiled entries; return the exit code."""
     return derivation.main(environ, _compile if "source" in environ else _link)
 
 
 def _compile(environ: Mapping[str, str]) -> None:
-    """Compile one source; one that cannot be compiled by itself leaves nothing, and the cell says why.
+    """Compile one source; if that fails, leave no entry, since the cell will report why.
 
     Raises:
-        OutOfMemoryError: another machine may have more.
+        OutOfMemoryError: another machine may have more memory.
     """
     out = Path(environ["out"])
     out.mkdir()
@@ -48,7 +48,7 @@ def _compile(environ: Mapping[str, str]) -> None:
 
 
 def written(table: Mapping[str, Mapping[str, str]]) -> Path:
-    """Write the kernel as far as one of its sources needs it."""
+    """Write the part of the kernel that one of its sources needs."""
     root = Path.cwd() / "kernel"
     for path in (*table["texts"], *table["files"]):
         (root / path).parent.mkdir(parents=True, exist_ok=True)
@@ -60,7 +60,7 @@ def written(table: Mapping[str, Mapping[str, str]]) -> Path:
 
 
 def _link(environ: Mapping[str, str]) -> None:
-    """Build a cell; what its files' derivations left is not compiled again."""
+    """Build a cell; objects from the files' derivations are not compiled again."""
     place = derivation.enclosed(Spec.from_json(environ["spec"]), environ)
     folders = json_text.read(Path(environ["objectsPath"]))
     caches = Caches(local=Folder(root=joined(map(Path, folders))), writable=False)
@@ -73,7 +73,7 @@ def _link(environ: Mapping[str, str]) -> None:
 
 
 def joined(folders: Iterator[Path]) -> Path:
-    """Return one folder with the entries of several."""
+    """Merge the entries of several folders into one folder."""
     root = Path.cwd() / "compiled"
     for entry in (path for folder in folders for path in sorted(folder.glob("?/*"))):
         link = root / entry.parent.name / entry.name
@@ -85,7 +85,7 @@ def joined(folders: Iterator[Path]) -> Path:
 
 @contextlib.contextmanager
 def _served(place: Workplace, caches: Caches, environ: Mapping[str, str]) -> Iterator[tuple[Workplace, Session | None]]:
-    """Yield the place of a build with ccache, where it can be answered."""
+    """Yield the place of a build with ccache and its session, or without ccache where it cannot be answered."""
     with serve(caches, scratch=place.scratch) as session:
         ccache = None if session is None else Path(environ["ccache"])
         yield replace(place, job=replace(place.job, ccache=ccache)), session

@@ -1,4 +1,4 @@
-"""Entries of the cache, and folders of entries: that of a store, or one that several machines share."""
+"""Entries of the cache, and folders of entries: the store's, or one that several machines share."""
 
 import contextlib
 import json
@@ -15,21 +15,21 @@ from builder.files import write_atomic
 from builder.hashes import sha256
 
 _LONGEST_HEADER = 4096
-"""Bytes of the line before the value."""
+"""The most bytes of the header line before the value."""
 _MAGIC, _RESULT = b"\xcc\xac", 0
-"""The first bytes of ccache's values, and the fourth of those that hold an object; others list the headers of one."""
+"""The first bytes of ccache's values, and the fourth byte of values that hold an object and not a list of headers."""
 _SHARDS = "0123456789abcdef"
-"""The first digits of keys: one folder for each, and each may hold its share of the size."""
+"""The first digits of keys: each has a folder, with an equal share of the size."""
 _DEAD = 3600.0
-"""Seconds after which nobody is still writing a file."""
+"""Seconds after which nobody can still be writing a file."""
 _LEFT = 0.8
-"""The share of a folder that stays when it had become too large."""
+"""The share of a folder that stays after it became too large."""
 UNVERIFIED = "its certificate does not verify, so it may be another one"
 CERTIFY = "install the certificate of its authority in this system, or correct the name of the host"
 
 
 class DamagedError(ValueError):
-    """Bytes that are no entry, or not the one that was written."""
+    """Bytes that are not an entry, or not the one that was written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +44,11 @@ class Entry:
 
     @property
     def holds_object(self) -> bool:
-        """Whether this is what was compiled, and not the list of what it depends on."""
+        """Whether this is a compiled object, and not the list of files that an object depends on."""
         return self.value[:2] == _MAGIC and self.value[3:4] == bytes([_RESULT])
 
     def to_bytes(self, key: str) -> bytes:
-        """Return the entry as it is kept under a key: a line of JSON, then the value."""
+        """Return the entry as bytes to keep under a key: a line of JSON, then the value."""
         header = {"sha256": _digest(key, self.value), "seconds": round(self.seconds, 3), "writer": self.writer}
         return json_text.canonical(header).encode() + b"\n" + self.value
 
@@ -57,7 +57,7 @@ class Entry:
         """Read what `to_bytes` wrote under a key.
 
         Raises:
-            DamagedError: it is no entry, or its value is not the one that was written under this key.
+            DamagedError: the content is not an entry, or its value was not written under this key.
         """
         end = content.find(b"\n", 0, _LONGEST_HEADER)
         try:
@@ -82,13 +82,13 @@ class CacheError(BuilderError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folder:
-    """A folder of entries, which many processes and machines read and write."""
+    """A folder of entries, which several processes and machines may read and write."""
 
     root: Path
     limit: int | None = None
-    """Bytes that it may hold; None for one that others look after."""
+    """The most bytes that it may take; None if somebody else trims it."""
     distrusts: Callable[[Path], str | None] = field(default=lambda _: None)
-    """Says why a file is not to be used, such as one of a stranger."""
+    """Says why a file must not be used, for example that it belongs to another user."""
 
     @property
     def name(self) -> str:
@@ -96,10 +96,10 @@ class Folder:
         return str(self.root)
 
     def check(self, *, write: bool) -> None:
-        """Look whether it can be used.
+        """Check whether it can be used.
 
         Raises:
-            CacheError: it is not there, or cannot be read or written.
+            CacheError: the folder is missing, or cannot be read or written.
         """
         if not self.root.is_dir():
             raise CacheError(f"the folder '{self.root}' is not there", help="make it, or name another cache")
@@ -110,7 +110,7 @@ class Folder:
             )
 
     def get(self, key: str) -> Entry | None:
-        """Return the entry of a key, and note that it was used; take a damaged one out."""
+        """Return the entry of a key, and note its use; remove a damaged entry."""
         path = self._path(key)
         try:
             entry = self._read(path)
@@ -130,10 +130,10 @@ class Folder:
         return None if content is None else Entry.from_bytes(content, path.name)
 
     def put(self, key: str, entry: Entry) -> None:
-        """Keep an entry, whole or not at all. It is not flushed: a torn one is known by its digest.
+        """Write an entry, whole or not at all. It is not flushed, since the digest reveals a torn entry.
 
         Raises:
-            CacheError: it cannot be written, as on a full disk.
+            CacheError: the entry cannot be written, for example because the disk is full.
         """
         path = self._path(key)
         try:
@@ -142,12 +142,12 @@ class Folder:
             raise CacheError(f"'{path.parent}' cannot be written: {error.strerror}") from error
 
     def remove(self, key: str) -> None:
-        """Take an entry out, if it is there."""
+        """Remove an entry, if it exists."""
         with contextlib.suppress(OSError):
             self._path(key).unlink()
 
     def verify(self) -> tuple[int, int]:
-        """Read every entry and take damaged ones out; return how many there were, and how many were damaged."""
+        """Read every entry and remove damaged ones; return the number of entries, and of damaged ones."""
         paths = [path for shard in _SHARDS for _, _, path in _files(self.root / shard)]
         damaged = 0
         for path in paths:
@@ -159,7 +159,7 @@ class Folder:
         return len(paths), damaged
 
     def trim(self) -> None:
-        """Remove the least recently used entries where there are more than the folder may hold."""
+        """Remove the least recently used entries if the folder is too large."""
         if self.limit is None:
             return
         for shard in _SHARDS:
@@ -179,7 +179,7 @@ class Folder:
 
 
 def _files(folder: Path) -> Iterator[tuple[float, int, Path]]:
-    """Yield when each entry was last used, its size and its path; remove what dead processes left."""
+    """Yield the last use, size and path of each entry; remove temporary files of dead processes."""
     with contextlib.suppress(OSError), os.scandir(folder) as found:
         for item in found:
             with contextlib.suppress(OSError):

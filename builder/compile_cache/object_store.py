@@ -1,4 +1,4 @@
-"""A cache in S3, or in a store that speaks its protocol; credentials and endpoint come from the usual AWS variables."""
+"""A cache in S3 or a compatible store; credentials and endpoint come from the usual AWS variables."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from builder.errors import BuilderError
 T = TypeVar("T")
 _FOLDER = "compiled-1"
 _SECONDS = 10.0
-"""Most seconds that an answer may take: waiting longer costs more than it saves."""
+"""The most seconds to wait for an answer: a longer wait costs more than it saves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class ObjectStore:
     store: S3Store
 
     def check(self, *, write: bool) -> None:
-        """Look whether the bucket can be read, and takes entries."""
+        """Check whether the bucket can be read, and written if `write` is set."""
         self._ask(lambda: next(iter(obstore.list(self.store, prefix=_FOLDER, chunk_size=1)), None))
         if write:
             self._ask(lambda: obstore.put(self.store, f"{_FOLDER}/check", b""))
@@ -64,7 +64,7 @@ class ObjectStore:
 
 
 def _failed(error: Exception) -> CacheError:
-    """Return what a request failed of, which the library has in the details alone."""
+    """Turn a failed request into an error; the library puts the reason only into the details."""
     details = str(error)
     if "InvalidCertificate" in details:
         return CacheError(UNVERIFIED, help=CERTIFY)
@@ -85,10 +85,10 @@ def _first_line(error: Exception) -> str:
 
 
 def at(url: str, *, name: str, endpoint: str | None) -> ObjectStore:
-    """Return the cache at `s3://BUCKET/PREFIX`, with what AWS_ENDPOINT_URL names as `endpoint`; nothing is asked yet.
+    """Return the cache at `s3://BUCKET/PREFIX`; `endpoint` is from AWS_ENDPOINT_URL. No request is sent yet.
 
     Raises:
-        BuilderError: it is no URL of a bucket.
+        BuilderError: the URL is not that of a bucket.
     """
     plain = endpoint is not None and endpoint.startswith("http://")
     try:

@@ -1,4 +1,4 @@
-"""A cache in Redis or one that speaks its protocol, such as Valkey."""
+"""A cache in Redis or a compatible server, such as Valkey."""
 
 import re
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ _PREFIX = "builder:compiled:1:"
 _DATABASE = re.compile(r"(?:/[0-9]{0,9})?", re.ASCII)
 _SPELLING = "write redis://HOST:PORT/NUMBER"
 _SECONDS = 5.0
-"""Most seconds that an answer may take: waiting longer costs more than it saves."""
+"""The most seconds to wait for an answer: a longer wait costs more than it saves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedisServer:
-    """Entries in Redis, which removes old ones as it is configured.
+    """Entries in Redis; its own configuration decides which ones it removes.
 
     Raises:
         CacheError: the server does not answer, or refuses.
@@ -29,7 +29,7 @@ class RedisServer:
     client: Any
 
     def check(self, *, write: bool) -> None:
-        """Look whether the server answers, and takes entries."""
+        """Check whether the server answers, and accepts entries if `write` is set."""
         self._ask("get", f"{_PREFIX}check")
         if write:
             self._ask("set", f"{_PREFIX}check", b"")
@@ -59,10 +59,10 @@ class RedisServer:
 
 
 def at(url: str, *, name: str) -> RedisServer:
-    """Return the cache at a URL such as `redis://user:password@host:6379/0`; nothing is asked yet.
+    """Return the cache at a URL such as `redis://user:password@host:6379/0`; no request is sent yet.
 
     Raises:
-        BuilderError: it is no URL of Redis.
+        BuilderError: the URL is not one of Redis.
     """
     if not _DATABASE.fullmatch(urlsplit(url).path):
         raise BuilderError(f"'{name}' is no URL of Redis", help=_SPELLING)

@@ -1,4 +1,4 @@
-"""Answer the ccache of each compilation of a build through a socket, and note where each object came from.
+"""Answer ccache, for each compilation of a build, through a socket, and note the origin of each object.
 
 The protocol is that of https://ccache.dev/storage-helpers.html.
 """
@@ -29,17 +29,17 @@ _OK, _NOTHING = b"\x00", b"\x01"
 _LENGTH = struct.Struct("=Q")
 _CREDENTIALS = struct.Struct("3i")
 _LARGEST = 1 << 30
-"""Bytes of the largest value that is taken; a client that announces more is not ccache."""
+"""The largest value that is accepted, in bytes; a client that announces more is not ccache."""
 _LONGEST_PATH = 100
-"""Bytes that a socket's address may have; systems allow 104 or 108."""
+"""The longest address of a socket, in bytes; systems allow 104 or 108."""
 _OUTPUT = "-o"
 
 
 @contextlib.contextmanager
 def answering(path: Path, clients: "Clients") -> Iterator[None]:
-    """Answer ccache at the socket `path` until the block ends; that of a dead process is replaced.
+    """Answer ccache at the socket `path` until the block ends; the socket of a dead process is replaced.
 
-    `clients` makes what answers a compilation, given its command line where the system tells it.
+    `clients` makes the object that answers a compilation, from its command line if the system tells it.
 
     Raises:
         OSError: the socket cannot be made.
@@ -58,7 +58,7 @@ def answering(path: Path, clients: "Clients") -> Iterator[None]:
 
 @contextlib.contextmanager
 def _short(path: Path) -> Iterator[str]:
-    """Yield an address of the socket that is short enough: Linux finds a folder by its descriptor."""
+    """Yield a short enough address of the socket: on Linux, by the descriptor of its folder."""
     if len(os.fsencode(path)) <= _LONGEST_PATH or sys.platform != "linux":
         yield str(path)
         return
@@ -79,14 +79,14 @@ class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         super().__init__(address, _Handler)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Drop the connection: ccache compiles, as it does when nobody answers."""
+        """Drop the connection: ccache then compiles, as without an answer."""
 
 
 class _Handler(socketserver.StreamRequestHandler):
     server: _Server
 
     def handle(self) -> None:
-        """Answer one compilation until it hangs up."""
+        """Answer one compilation until it disconnects."""
         client = self.server.clients(_command(self.connection))
         try:
             self.wfile.write(_GREETING)
@@ -110,7 +110,7 @@ class _Handler(socketserver.StreamRequestHandler):
             value = client.get(key)
             self.wfile.write(_NOTHING if value is None else _OK + _LENGTH.pack(len(value)) + value)
         elif kind == _PUT:
-            self._read(1)  # whether to overwrite: entries of one key are all right
+            self._read(1)  # the flag to overwrite; entries of one key are interchangeable
             (size,) = _LENGTH.unpack(self._read(_LENGTH.size))
             if size > _LARGEST:
                 return False
@@ -129,7 +129,7 @@ class _Handler(socketserver.StreamRequestHandler):
 
 
 def _command(connection: socket.socket) -> tuple[str, ...]:
-    """Return the command line of the process at the other end, where the system tells it; else nothing."""
+    """Return the command line of the process at the other end; empty if the system does not tell."""
     if sys.platform != "linux":
         return ()
     try:
@@ -142,27 +142,27 @@ def _command(connection: socket.socket) -> tuple[str, ...]:
 
 @dataclass(slots=True, kw_only=True)
 class Session:
-    """The objects of one build, by the paths that ninja has for them; compilations call it from their threads."""
+    """The objects of one build, by ninja's paths; several compilations use it from their threads."""
 
     caches: Caches
     origins: dict[str, ObjectOrigin] = field(default_factory=dict)
     """Empty for an object that was compiled here."""
     given: set[str] = field(default_factory=set)
-    """The keys of what compilations were given."""
+    """The keys of the entries that compilations received."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def client(self, command: tuple[str, ...]) -> "Compilation":
-        """Return what answers the ccache of one command."""
+        """Return the object that answers the ccache of one command."""
         output = next((value for option, value in itertools.pairwise(command) if option == _OUTPUT), None)
         return Compilation(session=self, output=output)
 
     def explain(self, files: Sequence[File]) -> tuple[File, ...]:
-        """Return what ninja made, each object with where it came from."""
+        """Return ninja's files, each object with its origin."""
         with self.lock:
             return tuple({**file, **self.origins.get(file["output"], ObjectOrigin())} for file in files)
 
     def strangers(self) -> str:
-        """Name the caches, but that of the store, that gave objects; empty where none did."""
+        """Return the names of the caches, other than the store's, that gave objects; empty without one."""
         return " and ".join(name for name in self._names() if name != LOCAL)
 
     def _names(self) -> list[str]:
@@ -170,7 +170,7 @@ class Session:
             return sorted({origin["cache"] for origin in self.origins.values() if "cache" in origin})
 
     def forget(self) -> bool:
-        """Take out of the store what compilations were given; return whether there was something."""
+        """Remove the entries that compilations received from the store; return whether there were any."""
         with self.lock:
             given = tuple(self.given)
         for key in given:
@@ -182,7 +182,7 @@ class Session:
 
 @dataclass(slots=True, kw_only=True)
 class Compilation:
-    """Answers the ccache of one command, from a thread of its own, from when it connects."""
+    """Answers the ccache of one command, in a thread, from its first connection."""
 
     session: Session
     output: str | None
@@ -191,7 +191,7 @@ class Compilation:
     wrote: bool = False
 
     def get(self, key: str) -> bytes | None:
-        """Return a value: first of what the object depended on before, then the object."""
+        """Return a value: ccache asks first for the list of headers, then for the object."""
         self.found = self.session.caches.get(key)
         if self.found is None:
             return None
@@ -200,19 +200,19 @@ class Compilation:
         return self.found.entry.value
 
     def put(self, key: str, value: bytes) -> None:
-        """Keep what was compiled."""
+        """Keep a compiled value."""
         self.wrote = True
         seconds = time.monotonic() - self.began
         self.session.caches.put(key, Entry(value=value, seconds=seconds, writer=self.session.caches.writer))
 
     def remove(self, key: str) -> None:
-        """Forget what ccache cannot read."""
+        """Remove an entry that ccache cannot read."""
         self.session.caches.remove(key)
 
     def close(self) -> None:
-        """Note what became of the object: it is from a cache if the last answer was one, and nothing was kept.
+        """Note the origin of the object: a cache, if the last answer was an object and nothing was put.
 
-        ccache does not keep every object that it compiles: not one whose header changed meanwhile.
+        ccache does not keep every object that it compiles, for example if a header changed meanwhile.
         """
         origin = ObjectOrigin()
         if self.found is not None and self.found.entry.holds_object and not self.wrote:
@@ -228,7 +228,7 @@ Clients = Callable[[tuple[str, ...]], Compilation]
 
 @contextlib.contextmanager
 def serve(caches: Caches, *, scratch: Path) -> Iterator[Session | None]:
-    """Answer the compilations of a build in `scratch`; None where that cannot be, and all of them compile."""
+    """Answer the compilations of a build in `scratch`; yield None if that is impossible, so that all files compile."""
     session = Session(caches=caches)
     with contextlib.ExitStack() as held:
         try:

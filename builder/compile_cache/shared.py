@@ -1,4 +1,4 @@
-"""Open the caches of a run: that of the store, and one that several machines share, by its address."""
+"""Open the caches of a run: the store's, and the shared one by its address."""
 
 import platform
 import re
@@ -18,10 +18,10 @@ _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
 def at(url: str, *, environ: Mapping[str, str]) -> SharedCache:
-    """Return the cache that a URL names; a path names a folder.
+    """Return the cache at a URL; a path is a folder.
 
     Raises:
-        BuilderError: the URL is not one of a cache, or a package that it needs is not installed.
+        BuilderError: the URL is not that of a cache, or a package for it is not installed.
     """
     match = _URL.match(url)
     if match is None:
@@ -56,7 +56,7 @@ def at(url: str, *, environ: Mapping[str, str]) -> SharedCache:
 
 
 def without_password(url: str) -> str:
-    """Return a URL as it may be shown."""
+    """Return a URL without its password, for messages."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -71,10 +71,10 @@ def _folder(path: str) -> Folder:
 
 
 def caches_of(options: CacheOptions, store: Store, *, writable: bool, environ: Mapping[str, str]) -> Caches:
-    """Return the caches of a run; `writable` is whether the store is. Nothing is asked of a server yet.
+    """Return the caches of a run; `writable` says whether the store can be written. No request is sent yet.
 
     Raises:
-        BuilderError: the URL of the shared cache is not one of a cache.
+        BuilderError: the URL of the shared cache is not valid.
     """
     return Caches(
         local=Folder(root=store.root / COMPILED, limit=options.limit, distrusts=store.stranger),
