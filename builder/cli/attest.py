@@ -20,7 +20,7 @@ from builder.wheel.statement import BUILDER_ID, Origin, statement
 @kernel_option("The kernel's directory, for its commit.")
 @click.option("--commit", metavar="SHA", help="Commit that the wheels were built from; all of its digits.")
 @click.option("--builder-id", default=BUILDER_ID, metavar="URI", help="Who built: in CI, the workflow.")
-@click.option("--invocation", metavar="URI", help="The run of CI that built.")
+@click.option("--invocation", metavar="URI", help="The CI run that built them.")
 def command(
     wheels: tuple[Path, ...],
     output: Path | None,

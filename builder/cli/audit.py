@@ -21,16 +21,16 @@ from builder.wording import escaped
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="WHEEL|FOLDER...", type=PATH)
-@kernel_option("Of a hub layout: the kernel's directory, to compare with. Default: the folder above, where it has one.")
+@kernel_option("Kernel's directory, to compare a hub layout with. Default: the parent folder, if it is a kernel.")
 @click.option("--complete", is_flag=True, help="Refuse a hub layout that lacks a variant of the release.")
 @click.option(
     "--signed-by", metavar="IDENTITY", help="Refuse a variant that this workflow or mail address did not sign."
 )
 @click.option(
-    "--issuer", default=signature.GITHUB, show_default=True, metavar="URL", help="Who vouches for the signer."
+    "--issuer", default=signature.GITHUB, show_default=True, metavar="URL", help="Issuer that vouches for the signer."
 )
 @click.option("--trust-config", type=PATH, help="Verify with this instance of sigstore.")
-@click.option("--gpus", "show_gpus", is_flag=True, help="Show what each GPU would run of the wheel.")
+@click.option("--gpus", "show_gpus", is_flag=True, help="Show the code that each GPU would run.")
 @click.option(
     "--require-gpus",
     metavar="GPU,...",

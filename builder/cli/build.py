@@ -44,7 +44,7 @@ from builder.wheel.options import MANYLINUX
 @variants_option("Cell to build")
 @torches_option
 @backends_option
-@systems_option("Cells of this system, also of another than this machine's; may be repeated.")
+@systems_option("Only cells of this system, which need not be this machine's; may be repeated.")
 @sets_option
 @unbundled_option
 @click.option("--output", type=FOLDER, default=Path("dist"), show_default=True)
@@ -85,13 +85,13 @@ from builder.wheel.options import MANYLINUX
 )
 @click.option("--rebuild", "again", is_flag=True, help="Build again what the store has.")
 @click.option("--time-limit", type=AGE, help="Stop cleanly before this, such as 5h30m; the next build goes on.")
-@click.option("--keep-going", is_flag=True, help="Build other kernels where one is refused; it still fails.")
+@click.option("--keep-going", is_flag=True, help="Build the other kernels if one is refused; the command still fails.")
 @click.option("--dry-run", "previews", is_flag=True, help="Show what would be built and why, and build nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Results as JSON on stdout.")
 @click.option(
     "--report",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write a page there, and a trace beside it: the first error, what ran when, what was slow.",
+    help="Write a report to FILE, and a trace next to it: the first error, and the time of each step.",
 )
 @click.option(
     "--experiment", hidden=True, default="{}", help="Rules to leave out and variables to add, as JSON: for repro."
@@ -110,7 +110,7 @@ def command(
 ) -> int:
     """Build the wheels of kernels.
 
-    Without --variant: every cell that this machine can build, and the reason for each that it cannot.
+    Without --variant, build every cell that this machine can build, and give the reason for the others.
     """
     ask = ask_of(
         kernels=named.folders,

@@ -21,7 +21,7 @@ from builder.wording import quoted
 @wheels_argument
 @click.option("--output", default="build", show_default=True, type=PATH, help="Directory of the variants.")
 @kernel_option(
-    "The kernel's directory: its commit and its CARD.md. Of several kernels a pattern: their layouts are "
+    "Kernel's directory, for its commit and CARD.md. For several kernels a pattern: their layouts are "
     "OUTPUT/NAME/build."
 )
 @click.option("--commit", metavar="SHA", help="Commit that the wheels were built from; all of its digits.")

@@ -26,7 +26,7 @@ def _explain(ctx: click.Context, _: click.Parameter, code: str | None) -> None:
 @click.command()
 @kernels_argument
 @click.option("--strict", is_flag=True, help="Make every warning an error.")
-@click.option("--all", "every", is_flag=True, help="Show each note, also where many are alike.")
+@click.option("--all", "every", is_flag=True, help="Show every note, even if many are alike.")
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="text", help="Format of the report.")
 @click.option(
     "--explain",

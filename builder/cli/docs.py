@@ -25,7 +25,9 @@ FOR_AGENTS = (
 
 @click.command()
 @click.argument("page", metavar="[PAGE]", required=False)
-@click.option("--for-agents", is_flag=True, help="One text of what a kernel's author needs, for a coding agent.")
+@click.option(
+    "--for-agents", is_flag=True, help="Show everything that a kernel's author needs as one text, for a coding agent."
+)
 def command(page: str | None, *, for_agents: bool) -> None:
     """Show a page of the documentation; without PAGE, list all pages.
 

@@ -25,7 +25,7 @@ from builder.store import Store
 @click.option(
     "--from-folder",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="Take kernels from this folder, which is as the hub's client keeps its cache, and not from the hub. "
+    help="Take kernels from this folder, laid out like the cache of the hub's client, and not from the hub. "
     "[env: BUILDER_KERNELS]",
 )
 @store_option

@@ -39,7 +39,11 @@ _LISTS = ("names", "github", "gitlab")
 @systems_option("Only cells of this system.")
 @torches_option
 @backends_option
-@click.option("--explain", is_flag=True, help="What becomes of every row of the matrix, why, and what would change it.")
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Show the decision about every row of the matrix, its reason, and what would change it.",
+)
 @click.option("--savings", "show_savings", is_flag=True, help="Wheels and compile seconds that the stable ABI saves.")
 @click.option("--shards", type=int, help="Split the cells over up to this many jobs of similar cost.")
 @click.option("--changed-since", metavar="REV", help="Only cells whose sources or settings changed since REV.")

@@ -45,7 +45,7 @@ def _when(seconds: float) -> str:
 
 @command.command()
 @store_option
-@click.option("--repair", is_flag=True, help="Take damaged entries out; they are built again when they are needed.")
+@click.option("--repair", is_flag=True, help="Remove damaged entries; they are built again when needed.")
 def verify(store: Path, repair: bool) -> None:
     """Read every stored wheel and compiled file, and compare it with its digest."""
     kept = Store(store)
@@ -69,11 +69,14 @@ def verify(store: Path, repair: bool) -> None:
 
 @command.command()
 @store_option
-@click.option("--max-age", type=AGE, help="Remove what was not used for so long, such as 30d or 12h.")
-@click.option("--max-size", type=SIZE, help="Then the least recently used, until so much is left, such as 20G.")
-@click.option("--dry-run", is_flag=True, help="Show what would go.")
+@click.option("--max-age", type=AGE, help="Remove entries that were not used for this long, such as 30d or 12h.")
+@click.option("--max-size", type=SIZE, help="Then remove the least recently used until this much is left, such as 20G.")
+@click.option("--dry-run", is_flag=True, help="Show what would be removed.")
 def gc(store: Path, max_age: float | None, max_size: int | None, dry_run: bool) -> None:
-    """Remove the least recently used wheels, environments, compiled files and logs, but nothing in use."""
+    """Remove the least recently used wheels, environments, compiled files and logs.
+
+    Entries that are in use stay.
+    """
     if max_age is None and max_size is None:
         raise click.UsageError("say what may go: --max-age, --max-size, or both")
     kept = Store(store)

@@ -13,7 +13,7 @@ from builder import resources, terminal
 @click.option("--write", is_flag=True, help="Write the data files: all of them or none.")
 @click.option("--into", type=click.Choice(["release", "preview"]), default="release", help="The set of the new rows.")
 @click.option("--drop", multiple=True, metavar="TORCH", help="Move the rows of a torch to the legacy set; repeatable.")
-@click.option("--partial", is_flag=True, help="Write also where an index did not answer; rows that are there stay.")
+@click.option("--partial", is_flag=True, help="Write even if an index does not answer; existing rows stay.")
 @click.option("--over-edits", is_flag=True, help="Write over local edits of the data files.")
 @click.option("--record", type=click.Path(path_type=Path), help="Also write what was read as JSON, for tests.")
 @click.option(
