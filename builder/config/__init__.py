@@ -35,15 +35,15 @@ __all__ = [
 ]
 
 PREVIEW = 6
-"""The edition after the current one, whose form may still change."""
+"""The edition after the current one; its form may still change."""
 _SINCE_4 = ("version", "license", "source")
-"""Keys of `[general]` that schema 4 brought; the first two are optional in schema 3."""
+"""Keys of `[general]` since schema 4; the first two are optional in schema 3."""
 _LATER = {"later": f"that key came with edition {v5.EDITION}: add 'edition = {v5.EDITION}' to [general]"}
-"""The remedy for a key that schema 4 does not have yet: it lacks only the edition."""
+"""The remedy for a key that schema 4 does not have: only the edition is missing."""
 
 
 def schema_type(number: int) -> Any:
-    """Return the class of a schema, imported for a file that is in it; schema 4 is edition 5 without the new keys."""
+    """Return the class of a schema, imported when needed; schema 4 is edition 5 without the new keys."""
     if number == PREVIEW:
         from builder.config import v6  # noqa: PLC0415  few files are in it
 
@@ -53,7 +53,7 @@ def schema_type(number: int) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """A config in the current schema, and the number of the one its file is in."""
+    """A config in the current schema, with the schema number of its file."""
 
     config: Config
     schema: int
@@ -69,9 +69,9 @@ def parse(source: Source, *, license: str | None = None) -> Config:
 
 
 def read(source: Source, *, license: str | None = None) -> Parsed:
-    """Return the kernel that a config of any schema describes, and which schema that is.
+    """Return the kernel that a config of any schema describes, with the number of that schema.
 
-    `license` is what a file of an old schema has that names none.
+    `license` is used if a file of an old schema names none.
 
     Raises:
         ConfigError: with every problem of the text.
@@ -92,7 +92,7 @@ def read(source: Source, *, license: str | None = None) -> Parsed:
         raise source.error(problem) from error
     torch = config.torch
     if old and torch is not None and isinstance(torch.stable_abi, Version):
-        # The one stable ABI of an old file is that of every backend.
+        # The one stable ABI of an old file applies to every backend.
         each = dict.fromkeys(config.general.backends, torch.stable_abi)
         config = replace(config, torch=replace(torch, stable_abi=each))
     broken = [source.problem(error.code, str(error), path=error.path, help=error.help) for error in rules.check(config)]
@@ -102,7 +102,7 @@ def read(source: Source, *, license: str | None = None) -> Parsed:
 
 
 def detect_schema(table: Mapping[str, Any], source: Source) -> int:
-    """Return the number of the schema that a document is in.
+    """Return the number of a document's schema.
 
     Raises:
         ConfigError: it names an edition that does not exist.
@@ -122,7 +122,7 @@ def detect_schema(table: Mapping[str, Any], source: Source) -> int:
         return 1
     from builder.config import v1  # noqa: PLC0415  only a file of an older schema needs it
 
-    # Components may leave the language to its default; in schema 2 each has a backend.
+    # Components may omit the language, which has a default; in schema 2 each has a backend.
     known = {item.key for item in fields(v1.Component)}
     is_plain = set(general) <= {item.key for item in fields(v1.General)} and all(set(each) <= known for each in kernels)
     return 1 if kernels and is_plain else 2
@@ -130,7 +130,9 @@ def detect_schema(table: Mapping[str, Any], source: Source) -> int:
 
 def _edition(edition: object, source: Source) -> int:
     if not isinstance(edition, int) or isinstance(edition, bool) or edition in {v5.EDITION, PREVIEW}:
-        return PREVIEW if edition == PREVIEW else v5.EDITION  # a wrong type is one problem among those of the file
+        return (
+            PREVIEW if edition == PREVIEW else v5.EDITION
+        )  # a value of the wrong type is reported with the file's other problems
     found = str(edition) if abs(edition) < 10**18 else "a number of many digits"
     if edition > v5.EDITION:
         message = f"edition {found} is newer than {v5.EDITION} and the preview of {PREVIEW}, which this builder reads"

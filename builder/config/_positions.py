@@ -1,8 +1,8 @@
-"""The places of keys and values in a TOML text, which TOML parsers drop, and the mistakes of a text that is not TOML.
+"""Find the positions of keys and values in a TOML text, which parsers drop, and the mistakes in invalid TOML.
 
 The scan takes a superset of TOML, so that it goes through every text the parser accepts, in linear time. It stops
-silently at what it does not understand, because the parser reports that. What it refuses itself is what makes parsers
-hang or overflow: deep nesting and endless dotted keys.
+silently at invalid text, which the parser reports. It refuses text that makes parsers hang or overflow: deep nesting
+and endless dotted keys.
 """
 
 import re
@@ -15,10 +15,10 @@ from builder.errors import KeyPath
 from builder.wording import escaped, quoted
 
 DEEPEST = 64
-"""Levels of arrays and inline tables, and parts of a key, that a config may have."""
+"""The most levels of arrays and inline tables, and the most parts of a key."""
 
 MOST = 50_000
-"""Keys and values that a config may have; the largest public one has 4,000."""
+"""The most keys and values of a config; the largest public one has 4,000."""
 
 _DEPTH = f"more than {DEEPEST} levels of nesting"
 _BLANK = re.compile(r"[ \t]*")
@@ -58,7 +58,7 @@ class Offsets(NamedTuple):
     key: tuple[int, int]
     value: tuple[int, int]
     implicit: bool = False
-    """The table exists only because of a longer key: an explicit header, if one comes, is the better place."""
+    """The table exists only through a longer key: an explicit header, if one comes, is the better position."""
 
 
 class Index(NamedTuple):
@@ -78,7 +78,7 @@ class _StopScanError(Exception):
 
 
 class _RefusedError(Exception):
-    """Reading on would take a parser too long, or too deep."""
+    """Reading further would take a parser too long or too deep."""
 
 
 @lru_cache(maxsize=16)
@@ -310,7 +310,7 @@ def explain(text: str, error: str, index: Index) -> Iterator[Mistake]:
     elif message.startswith(_LONG_INTEGER):  # the parser does not say where
         longs = (entry.value[0] for entry in index.entries.values() if _DIGITS.fullmatch(text, *entry.value))
         at = next(longs, at)
-    if message.startswith(_ESCAPES):  # the parser stops behind the escape
+    if message.startswith(_ESCAPES):  # the parser stops after the escape
         at = max(text.rfind("\\", 0, at), 0)
     better, remedy = _reworded(text, at, message)
     yield Mistake(message=f"not valid TOML: {better}", start=at, end=at + 1, help=remedy)

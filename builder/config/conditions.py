@@ -22,7 +22,7 @@ _LAST = 999_999_999
 
 
 class VersionRange(Text):
-    """Versions, as in `>=12.8,<14.0`: each clause has to hold for the major and minor version."""
+    """A range of versions, such as `>=12.8,<14.0`: every clause must hold for the major and minor version."""
 
     __slots__ = ()
 
@@ -32,7 +32,7 @@ class VersionRange(Text):
     rule = "write clauses of '>=', '<=', '==', '!=', '>', '<' and MAJOR.MINOR, with commas, as in '>=12.8,<14.0'"
 
     def __new__(cls, text: str) -> "Any":
-        """Refuse a range that no version is in."""
+        """Refuse a range that contains no version."""
         found: VersionRange = super().__new__(cls, text)
         if not any(version in found for version in found._edges()):
             raise InvalidValueError(
@@ -42,7 +42,7 @@ class VersionRange(Text):
 
     @classmethod
     def remedy(cls, text: str) -> str | None:
-        """Return the range that a version alone, or one with a patch, stands for."""
+        """Return the range that a single version, perhaps with a patch number, stands for."""
         found = re.fullmatch(r" *(>=|<=|==|!=|>|<|=|~=)? *([0-9]{1,4})(?:\.([0-9]{1,4}))?(?:[.*].*)?", text, re.ASCII)
         if found is None:
             return None
@@ -61,7 +61,7 @@ class VersionRange(Text):
         return tuple((found[1], Version(found[2])) for found in _CLAUSE.finditer(str(self)))
 
     def _edges(self) -> tuple[Version, ...]:
-        """Return versions of which one is in the range unless none is: each bound, and what is around it."""
+        """Return test versions, one of which is in the range unless it is empty: each bound, and its neighbours."""
         numbers = {(0, 0), (_LAST, _LAST)}
         for _, bound in self._parts():
             numbers |= {(bound.major, max(0, bound.minor + step)) for step in (-1, 0, 1)}
@@ -87,7 +87,7 @@ class DeviceArch(Text):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class When:
-    """The cells in which something is compiled: those where every entry holds; elsewhere it is left out."""
+    """The cells in which something is compiled: every entry must hold; in other cells it is left out."""
 
     KEYS: ClassVar[tuple[str, ...]] = ("cuda", "torch", "system", "arch")
 
@@ -98,17 +98,17 @@ class When:
     system: System | tuple[System, ...] | None = None
     """The system, or one of several, as in `"x86_64-linux"`."""
     arch: DeviceArch | tuple[DeviceArch, ...] | None = None
-    """A GPU architecture, or one of several, for which the component, or one of the extension, is compiled in the
-    cell."""
+    """A GPU architecture, or one of several, for which the cell compiles the component (or a component of the
+    extension)."""
 
     @property
     def systems(self) -> tuple[str, ...]:
-        """The systems in which it may hold; empty for all."""
+        """The systems on which it may hold; empty for all."""
         return _several(self.system)
 
     @property
     def archs(self) -> tuple[str, ...]:
-        """The architectures of which one is asked for; empty for none."""
+        """The architectures of which one is required; empty if none is."""
         return _several(self.arch)
 
 

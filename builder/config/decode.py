@@ -1,4 +1,4 @@
-"""TOML table → frozen dataclass, driven by its annotations; every problem is reported, not the first."""
+"""Turn a TOML table into a frozen dataclass, by its annotations; report every problem, not only the first."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,12 +18,12 @@ T = TypeVar("T")
 
 
 class _Invalid:
-    """Stands for a value that has been reported."""
+    """Stands for an invalid value that has been reported."""
 
 
 _INVALID = _Invalid()
 _LARGEST = 2**63 - 1
-"""Integers of TOML have 64 bits, though Python reads longer ones."""
+"""TOML's integers have 64 bits, but Python reads longer ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class _Findings:
     current: type
     later: str
     old: bool
-    """The document is of an older schema, which has none of the new keys."""
+    """Whether the document is of an older schema, without the new keys."""
     problems: list[Problem] = field(default_factory=list)
 
     def add(self, code: str, message: str, path: KeyPath, *, key: bool = False, help: str | None = None) -> _Invalid:
@@ -46,9 +46,9 @@ _LATER = "that key came with a later schema: run 'builder update' on the file wi
 def decode(
     cls: type[T], table: Mapping[str, Any], source: Source, *, current: type, old: bool = False, later: str = _LATER
 ) -> T:
-    """Make a `cls` of the document `table`, whose text is `source`; an `old` one has none of the new keys.
+    """Decode the document `table`, whose text is `source`, as a `cls`; an `old` document has none of the new keys.
 
-    A key that it does not have and the schema `current` does is reported with the remedy `later`.
+    A key that only the schema `current` has is reported with the remedy `later`.
 
     Raises:
         ConfigError: with every problem of the document.
@@ -71,7 +71,7 @@ def _record(cls: type, table: Mapping[str, Any], path: KeyPath, findings: _Findi
             rest = {key: value for key, value in table.items() if key not in known}
             values[item.name] = _decode(item.kind, rest, path, findings)
         elif item.key in meant.values() and item.required:
-            values[item.name] = _INVALID  # reported under its misspelling
+            values[item.name] = _INVALID  # reported under its misspelled name
         else:
             values[item.name] = _value(item, table, path, findings)
     _groups(cls, {*table, *meant.values()}, path, findings)
@@ -123,7 +123,7 @@ def _groups(cls: type, keys: Iterable[str], path: KeyPath, findings: _Findings) 
         message = f"one of {listed(one)} is required{_in(path)}"
         findings.add("B016", message, path, help=f"add {example}")
     for key, other in shape.needs(cls).items():
-        # Where none of the group is there, that has been reported.
+        # If the whole group is missing, that was reported.
         if key in keys and other not in keys and (other not in one or present):
             message = f"'{key}' without '{other}'{_in(path)}"
             findings.add("B011", message, (*path, key), key=True, help=f"add '{other}', or remove '{key}'")
@@ -131,7 +131,7 @@ def _groups(cls: type, keys: Iterable[str], path: KeyPath, findings: _Findings) 
 
 def _decode(kind: Kind, value: Any, path: KeyPath, findings: _Findings) -> object:  # noqa: PLR0911  one for each kind
     match kind:
-        case Scalar() if type(value) is _toml_type(kind):  # a boolean is an int to isinstance
+        case Scalar() if type(value) is _toml_type(kind):  # isinstance takes a boolean for an int
             return _scalar(kind, value, path, findings)
         case Constant() if type(value) is int and value == kind.value:
             return value
@@ -143,7 +143,7 @@ def _decode(kind: Kind, value: Any, path: KeyPath, findings: _Findings) -> objec
             items = tuple(_decode(kind.item, item, (*path, number), findings) for number, item in enumerate(value))
             return _INVALID if any(item is _INVALID for item in items) else items
         case Choice():
-            # Older schemas have the scalar alone.
+            # Older schemas have only the scalar.
             other = not findings.old and isinstance(value, dict if isinstance(kind.other, Table) else list)
             return _decode(kind.other if other else kind.scalar, value, path, findings)
         case Table() if isinstance(value, dict):
@@ -170,7 +170,7 @@ def _tagged(kind: Tagged, table: Mapping[str, Any], path: KeyPath, findings: _Fi
     tag = _tag(kind, table, path, findings)
     own = {key: value for key, value in table.items() if key != kind.tag}
     owners = {key: name for name, variant in reversed(kind.variants) for key in _keys(variant)}
-    if isinstance(tag, _Invalid):  # the keys that all have can be judged without it
+    if isinstance(tag, _Invalid):  # the keys that all variants share can be checked without it
         least = min(variants.values(), key=lambda variant: len(_keys(variant)))
         _record(least, {key: own[key] for key in own if key not in owners or key in _keys(least)}, path, findings)
         return _INVALID
@@ -193,7 +193,7 @@ def _tag(kind: Tagged, table: Mapping[str, Any], path: KeyPath, findings: _Findi
     if not isinstance(tag, str):
         return _mistyped(Scalar(str), tag, (*path, kind.tag), findings)
     if tag not in names:
-        # A pure-Python backend looks like a misspelling of one that has components.
+        # A pure-Python backend looks like a misspelling of a backend with components.
         guessable = tag not in [backend.value for backend in Backend]
         name = f"a {kind.tag} of a kernel table"
         return _misnamed(tag, names, name, (*path, kind.tag), findings, guessable=guessable)
@@ -224,7 +224,7 @@ def _toml_type(kind: Scalar) -> type:
 def _text(cls: type, text: str, path: KeyPath, findings: _Findings, *, key: bool = False) -> object:
     if issubclass(cls, Enum):
         names = {str(member.value): member for member in cls}
-        kind = re.sub("(?<!^)(?=[A-Z])", " ", cls.__name__).lower()  # a LoadTestRule is a load test rule
+        kind = re.sub("(?<!^)(?=[A-Z])", " ", cls.__name__).lower()  # a LoadTestRule is called a load test rule
         return names.get(text) or _misnamed(text, names, f"a {kind}", path, findings, key=key)
     try:
         return cast("Callable[[str], object]", cls)(text)

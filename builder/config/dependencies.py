@@ -1,4 +1,4 @@
-"""The names of `dependencies.toml`: what components compile against, and Python packages that kernels import."""
+"""The names in `dependencies.toml`: libraries that components compile against, and Python packages."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -19,7 +19,7 @@ class Known(Text):
 
     @classmethod
     def matches(cls, text: str) -> bool:
-        """Whether it is a name that is known."""
+        """Whether the name is known."""
         return text in cls.names()
 
     @classmethod
@@ -49,7 +49,7 @@ class Dependency(Known):
 
     @classmethod
     def refusal(cls, text: str) -> InvalidValueError:
-        """Return the error for an unknown name, or for one that has another name today."""
+        """Return the error for an unknown name, or for a name that has changed."""
         today = table()["renamed"].get(text.replace("-", "_"))
         if today is None:
             return super().refusal(text)
@@ -74,7 +74,7 @@ class PythonDependency(Known):
 
     @classmethod
     def refusal(cls, text: str) -> InvalidValueError:
-        """Return the error for an unknown name, or for one of another backend."""
+        """Return the error for an unknown name, or for a package of another backend."""
         refused = f"{quoted(text)} is not {cls.kind}"
         for where, names in table()["python"].items():
             if text in names and where != cls.table:
@@ -143,32 +143,32 @@ def table() -> dict[str, Any]:
 
 @cache
 def _declared() -> Mapping[str, Mapping[str, Any]]:
-    """Return the facts of every Python package that a kernel can declare, by its name."""
+    """Return the facts of every Python package that a kernel may declare, by name."""
     return {name: facts for names in table()["python"].values() for name, facts in names.items()}
 
 
 def package(name: str) -> str:
-    """Return the distribution on the package index that provides a dependency."""
+    """Return the distribution that provides a dependency."""
     return str(_declared()[name]["package"])
 
 
 def distribution(name: str) -> str:
-    """Return the distribution of a dependency, declared or brought by torch."""
+    """Return the distribution of a dependency, whether declared or installed with torch."""
     return str((table()["brought"].get(name) or _declared()[name])["package"])
 
 
 def modules(name: str) -> tuple[str, ...]:
-    """Return the modules that a dependency, declared or brought by torch, is imported as."""
+    """Return the modules of a dependency, whether declared or installed with torch."""
     return tuple({**table()["brought"], **_declared()}.get(name, {}).get("import", ()))
 
 
 def brought(backend: str) -> tuple[str, ...]:
-    """Return the names of the packages that the torch of a backend depends on, on Linux."""
+    """Return the names of the packages that a backend's torch depends on, on Linux."""
     return tuple(name for name, facts in table()["brought"].items() if backend in facts["backends"])
 
 
 def declarations(module: str) -> tuple[tuple[str, str], ...]:
-    """Return each table of `python-depends` that can name a module, with the name there."""
+    """Return each table of `python-depends` that can declare a module, with the name to write there."""
     return tuple(
         (where, name)
         for where, names in table()["python"].items()
@@ -178,13 +178,13 @@ def declarations(module: str) -> tuple[tuple[str, str], ...]:
 
 
 def requirement(name: str) -> str:
-    """Return the requirement of a wheel: the distribution, without its unsafe versions."""
+    """Return the requirement for a wheel: the distribution, without unsafe versions."""
     least = at_least(name)
     return package(name) if least is None else f"{package(name)}>={least}"
 
 
 def at_least(name: str) -> str | None:
-    """Return the first safe version of a dependency, if older ones are unsafe."""
+    """Return the first safe version of a dependency; None if all are safe."""
     found: dict[str, Any] = next((names[name] for names in table()["python"].values() if name in names), {})
     least: str | None = found.get("at-least")
     return least

@@ -1,6 +1,6 @@
-"""Tell a Git URL as the public parser does: the URL Standard, or the `host:path` form of scp.
+"""Recognize Git URLs exactly as the public parser does: the URL Standard, or the `host:path` form of scp.
 
-Python's `urllib.parse` takes nearly anything apart without an error, so the part of the standard that refuses is here.
+Python's `urllib.parse` accepts nearly everything, so this module has the standard's rules for refusing.
 """
 
 import ipaddress
@@ -14,7 +14,7 @@ SCHEMES = ("https", "http", "git", "ssh", "git+ssh", "git+https", "git+http")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _OPAQUE_FORBIDDEN = re.compile(r"[\0\t\n\r #/:<>?@\[\\\]^|]")
 _DOMAIN_FORBIDDEN = re.compile(r"[\0-\x20#%/:<>?@\[\\\]^|\x7f]")
-_NO_USER = re.compile(r"//(?:@\Z|:@(?:[/?#]|\Z))")  # no host, but the public parser takes it
+_NO_USER = re.compile(r"//(?:@\Z|:@(?:[/?#]|\Z))")  # no host, but the public parser accepts it
 _PORT = re.compile(r"0*([0-9]{0,5})", re.ASCII)
 _LARGEST_PORT = 65535
 _NUMBER = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*", re.ASCII)
@@ -28,7 +28,7 @@ class GitUrl(Text):
 
     __slots__ = ()
 
-    # Necessary, not sufficient, but what a JSON Schema can say.
+    # Necessary, not sufficient, but as much as a JSON Schema can express.
     pattern = r"[\s\S]+:[\s\S]*"
     code = "B022"
     kind = "a Git URL"
@@ -36,7 +36,7 @@ class GitUrl(Text):
 
     @classmethod
     def matches(cls, text: str) -> bool:
-        """Whether it is a URL of one of `SCHEMES`, or `host:path`, as the public parser takes them."""
+        """Whether the text is a URL of one of `SCHEMES`, or `host:path`, as the public parser accepts them."""
         cleaned = _clean(text)
         scheme = _SCHEME.match(cleaned)
         if scheme is not None and scheme[1].lower() not in SCHEMES:
@@ -49,7 +49,7 @@ class GitUrl(Text):
 
     @classmethod
     def remedy(cls, text: str) -> str | None:
-        """Return the URL of a repository that was named in a web browser's or scp's short form."""
+        """Return the URL of a repository that was given as in a web browser or in scp's short form."""
         if re.fullmatch(r"[\w.-]+\.[a-z]+:[\w./-]+", text, re.ASCII):
             return f"write 'git@{text}'"
         return f"write 'https://{text}'" if re.fullmatch(r"[\w-]+(\.[\w-]+)+/[\w./-]+", text, re.ASCII) else None
@@ -104,7 +104,7 @@ def _is_domain(host: str) -> bool:
 
 
 def _short(host: str) -> str:
-    """Return a host, cut if it may need Punycode, which takes quadratic time, and is longer than any host."""
+    """Cut a host that is too long and may need Punycode, whose decoding takes quadratic time."""
     if "xn--" in host or not host.isascii():
         return host if len(host) <= _LONGEST_HOST else "xn--"
     return host

@@ -19,39 +19,40 @@ _SHORT = re.compile(r"(?=.*[0-9])[A-Z][A-Za-z0-9]+")
 
 
 class CudaCode(NamedTuple):
-    """The code that nvcc makes in one step."""
+    """The code that one step of nvcc makes."""
 
     virtual: str
-    """The capability that sources are compiled for, which decides the features and macros they see: `10.0f`."""
+    """The capability that sources are compiled for, which decides their features and macros: `10.0f`."""
     real: str
-    """The mark of the machine code, by which a loader chooses: `10.3f`."""
+    """The capability in the mark of the machine code, by which a loader chooses: `10.3f`."""
 
     @property
     def name(self) -> str:
-        """The shortest text for it: a capability, unless it is for another GPU."""
+        """The shortest name: a capability, or a pair if the machine code is for another GPU."""
         return self.virtual if self.virtual == self.real else f"{self.virtual}:{self.real}"
 
     @property
     def gpu(self) -> str:
-        """The GPU that the machine code is for, without a suffix."""
+        """The GPU of the machine code, without a suffix."""
         return plain(self.real)
 
     @property
     def place(self) -> tuple[str, bool]:
-        """The GPU, and whether the code is for it alone: a fat binary may have one code for each such pair.
+        """The GPU, and whether the code runs only there: a fat binary may have one image for each such place.
 
-        Of two for the same pair, nvcc keeps both or refuses both. Code with `a` may stand next to code without.
+        If two images have the same place, nvcc keeps both or refuses both. Code with `a` may stand next to code without
+        it.
         """
         return self.gpu, self.real.endswith("a")
 
     @property
     def special(self) -> bool:
-        """Whether the code is for its GPU or its family alone."""
+        """Whether the code runs only on its GPU or family."""
         return self.real[-1:] in _SUFFIXES
 
     @property
     def obstacle(self) -> str | None:
-        """Why no nvcc makes it; None for what one may make."""
+        """Why no nvcc makes this code; None if one may."""
         own, other = Version(plain(self.virtual)), Version(self.gpu)
         if self.virtual == self.real:
             return None
@@ -66,9 +67,9 @@ class CudaCode(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def code_of(name: str) -> CudaCode:
-    """Return the code that a capability or a pair stands for; whether it has `+PTX` makes no difference.
+    """Return the code for a capability or a pair, ignoring `+PTX`.
 
-    What is compiled for a family is code for that family, as nvcc marks it: `10.0f:10.0` is `10.0f`.
+    Code compiled for a family is marked by nvcc for the whole family: `10.0f:10.0` is `10.0f`.
     """
     virtual, colon, real = name.removesuffix(_PTX).partition(":")
     if not colon:
@@ -83,7 +84,7 @@ def plain(capability: str) -> str:
 
 
 class CudaTarget(Text):
-    """A CUDA compute capability, such as `9.0a+PTX`, or a pair, such as `8.0:8.6`: code for 8.6 of PTX for 8.0."""
+    """A CUDA compute capability, such as `9.0a+PTX`, or a pair, such as `8.0:8.6`: code for 8.6 from PTX for 8.0."""
 
     __slots__ = ()
 
@@ -94,7 +95,7 @@ class CudaTarget(Text):
     rule = f"{CudaCapability.rule}, or a pair such as '8.0:8.6'"
 
     def __new__(cls, text: str) -> "Any":
-        """Refuse a pair that no nvcc makes."""
+        """Refuse a pair that no nvcc can compile."""
         found: CudaTarget = super().__new__(cls, text)
         code = code_of(text)
         if code.obstacle is None:
@@ -112,7 +113,7 @@ class CudaTarget(Text):
 
     @classmethod
     def remedy(cls, text: str) -> str | None:
-        """Return what nvcc's spelling stands for."""
+        """Return the target that nvcc's spelling stands for."""
         found = re.fullmatch(r"(?:arch=)?([^,:]*)(?:,code=|:)([^,:+]*)(\+ptx)?", text[:80].lower(), re.ASCII)
         if found is None:
             return CudaCapability.remedy(text)
@@ -126,12 +127,12 @@ class CudaTarget(Text):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gpu:
-    """A kind of GPU, by the architecture that code is chosen for."""
+    """A kind of GPU, named by the architecture for which code is chosen."""
 
     backend: Backend
     arch: str
     also: str | None = None
-    """The name of that architecture in older toolkits."""
+    """The name of this architecture in older toolkits."""
     names: tuple[str, ...]
 
     @property
@@ -173,7 +174,7 @@ def known() -> tuple[Gpu, ...]:
 
 @cache
 def _by_name() -> Mapping[str, Gpu]:
-    """Return each GPU by its architectures, its products, and the last words of these that stand for one: `MI300X`."""
+    """Return each GPU by its architectures, its products, and unique last words of products, such as `MI300X`."""
     found: dict[str, Gpu] = {}
     for gpu in known():
         short = (name.rpartition(" ")[2] for name in gpu.names)

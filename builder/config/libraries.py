@@ -15,7 +15,7 @@ from builder.wording import quoted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LibraryFacts:
-    """The facts of one library; the data file says what each means."""
+    """The facts of one library; the data file explains each."""
 
     backends: tuple[str, ...] | None = None
     target: str | None = None
@@ -30,7 +30,7 @@ class LibraryFacts:
     torch: str | None = None
 
     def is_for(self, backend: Backend) -> bool:
-        """Whether a backend has it."""
+        """Whether a backend has this library."""
         return self.backends is None or backend.value in self.backends
 
 
@@ -49,7 +49,7 @@ class LibraryName(Known):
 
     @classmethod
     def refusal(cls, text: str) -> InvalidValueError:
-        """Return the error for an unknown name, or for one that is spelled as a linker or CMake has it."""
+        """Return the error for an unknown name, or for the name that a linker or CMake uses."""
         plain = re.sub(r"^(?:-l|lib|[A-Za-z]+::)|\.(?:so|a|dylib)\b.*$", "", text[:200])
         if plain in cls.names():
             return InvalidValueError(f"{quoted(text)} is not {cls.kind}", code=cls.code, help=f"write '{plain}'")
@@ -68,14 +68,14 @@ def table() -> Mapping[str, LibraryFacts]:
 
 
 def to_load(names: Iterable[LibraryName], framework: Framework) -> tuple[str, ...]:
-    """Return the files, without versions, that a kernel has to load before its own library."""
+    """Return the unversioned files that a kernel must load before its own library."""
     found = [name.facts for name in names if name.facts.wheels]
     loaded = [facts for facts in found if framework is Framework.TORCH and facts.torch == "loads"]
     return tuple(dict.fromkeys(str(facts.soname) for facts in found if facts not in loaded))
 
 
 def requirements(names: Iterable[LibraryName], framework: Framework, toolkit: str | None) -> tuple[str, ...]:
-    """Return the distributions that a wheel requires for its libraries, without those that the framework installs."""
+    """Return the distributions that a wheel requires for its libraries, without those that the framework requires."""
     major = "" if toolkit is None else toolkit.partition(".")[0]
     found = [name.facts for name in names]
     needed = [facts for facts in found if not (framework is Framework.TORCH and facts.torch is not None)]
@@ -83,12 +83,12 @@ def requirements(names: Iterable[LibraryName], framework: Framework, toolkit: st
 
 
 def parts(names: Iterable[LibraryName]) -> tuple[str, ...]:
-    """Return the parts of the pin file that bring libraries into the environment of a build."""
+    """Return the parts of the pin file that install libraries into a build environment."""
     return tuple(dict.fromkeys(name.facts.part for name in names if name.facts.part is not None))
 
 
 def of_header(file: str) -> LibraryName | None:
-    """Return the library that a header such as `curand_kernel.h` comes with; None for any other."""
+    """Return the library that has a header such as `curand_kernel.h`; None for any other header."""
     named = ((name, facts.headers) for name, facts in table().items() if facts.headers is not None)
     return next((LibraryName(name) for name, pattern in named if fnmatchcase(file, pattern)), None)
 

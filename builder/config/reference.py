@@ -1,4 +1,4 @@
-"""The documents that are made of the declarations of the config: its JSON Schema and its reference page."""
+"""Write the documents about the config from its declarations: the JSON Schema and the reference page."""
 
 import inspect
 import itertools
@@ -38,7 +38,7 @@ def description(cls: type) -> str:
 
 
 def values(cls: type) -> tuple[str, ...] | None:
-    """Return every text that a scalar class takes, where they can be counted."""
+    """Return all texts that a scalar class accepts; None if they cannot be listed."""
     if issubclass(cls, Enum):
         return tuple(str(member.value) for member in cls)
     names = getattr(cls, "names", None)
@@ -147,7 +147,7 @@ def page() -> str:
 
 
 def _sections(cls: type, name: str, scalars: dict[str, type]) -> Iterator[str]:
-    """Yield the section of one table, and those of the tables in it."""
+    """Yield the section of a table, and those of the tables inside it."""
     docs = shape.documentation(cls)
     rows, tables = [], []
     for item in shape.fields(cls):
@@ -238,7 +238,7 @@ def _value(kind: Kind, scalars: dict[str, type]) -> str:  # noqa: PLR0911  one f
 
 
 def _note(cls: type, scalars: dict[str, type]) -> str:
-    """Return how a scalar class is called, and remember it for the list of values."""
+    """Return the name of a scalar class, and remember it for the list of values."""
     plain = {str: "string", int: "integer", bool: "boolean"}
     if cls in plain:
         return plain[cls]

@@ -1,4 +1,4 @@
-"""Rules between the tables of a config, which no table can judge alone."""
+"""Rules between the tables of a config, which no single table can check."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ _ALL = 100
 
 
 def check(config: Config) -> Iterator[InvalidValueError]:
-    """Yield what breaks a rule, each with its place."""
+    """Yield the violations of rules, with their places."""
     if config.sources:
         yield from _foreign(config)
     if config.generate:
@@ -39,7 +39,7 @@ def check(config: Config) -> Iterator[InvalidValueError]:
 
 
 def _code_of_one_gpu(path: KeyPath, names: tuple[str, ...]) -> Iterator[InvalidValueError]:
-    """Refuse pairs that make code for a GPU that another entry makes code for, too: no loader says which it takes."""
+    """Refuse pairs if another entry makes code for the same GPU: no loader promises which code it takes."""
     first: dict[tuple[str, bool], str] = {}
     for number, name in enumerate(names):
         code = code_of(name)
@@ -83,7 +83,7 @@ def _require(config: Config) -> Iterator[InvalidValueError]:
 
 
 def _extensions(config: Config) -> Iterator[InvalidValueError]:
-    """Refuse extensions that can have no library, and components of one that is not there."""
+    """Refuse extensions that cannot have a library, and components of missing extensions."""
     named = {part.extension for part in config.kernel.values()}
     for name in config.extension:
         path: KeyPath = ("extension", name)
@@ -115,7 +115,7 @@ def _extensions(config: Config) -> Iterator[InvalidValueError]:
 
 
 def _condition(config: Config, path: KeyPath, backends: tuple[Backend, ...], when: When) -> Iterator[InvalidValueError]:
-    """Refuse entries that never hold for some of the backends, whatever a cell is."""
+    """Refuse entries that can never hold for some of the backends."""
     other = next((backend for backend in backends if backend is not Backend.CUDA), None)
     if when.cuda is not None and other is not None:
         remedy = "remove it" if len(backends) == 1 else "remove it, or give the condition to components of CUDA"
@@ -134,7 +134,7 @@ def _condition(config: Config, path: KeyPath, backends: tuple[Backend, ...], whe
 
 
 def _generated(config: Config) -> Iterator[InvalidValueError]:
-    """Refuse steps that cannot be run, or for nothing; a step has files of the kernel alone."""
+    """Refuse steps that cannot run or that nothing needs; their scripts and inputs must be files of the kernel."""
     src, include = ([entry for _, entry in config.entries(key)] for key in ("src", "include"))
     yield from sources.check_steps(config.generate, src=src, include=include)
     for number, step in enumerate(config.generate):
@@ -149,7 +149,7 @@ def _generated(config: Config) -> Iterator[InvalidValueError]:
 
 
 def _foreign(config: Config) -> Iterator[InvalidValueError]:
-    """Refuse entries that name a foreign source that is not there, or a path that is none in its tree."""
+    """Refuse entries with an unknown foreign source, or with an invalid path in one."""
     for path, entry in config.entries("src", "include"):
         found = foreign_path(entry, config.sources)
         name, colon, _ = entry.partition(":")
@@ -167,7 +167,7 @@ def _foreign(config: Config) -> Iterator[InvalidValueError]:
 
 
 def _plain_library(config: Config) -> Iterator[InvalidValueError]:
-    """Refuse the backends, dependencies and hub kernels that do not go with [ctypes], as all that needs a framework."""
+    """Refuse backends, dependencies and hub kernels with [ctypes], if they need a framework."""
     built = [backend.value for backend in Backend if backend.facts.ctypes]
     remedy = "remove it, or make a kernel with [torch]"
     for index, backend in enumerate(config.general.backends):

@@ -81,17 +81,17 @@ class Field(NamedTuple):
     name: str
     """The attribute of the dataclass."""
     key: str
-    """The spelling in the file."""
+    """The spelling of the key in the file."""
     also: str | None
-    """Another spelling that is read."""
+    """Another accepted spelling."""
     kind: Kind
     required: bool
     rest: bool
-    """The keys of this table stand among those of its parent."""
+    """Whether the keys of this table are written into its parent."""
     new: bool
-    """Older schemas than the current edition do not have the key."""
+    """Whether older schemas lack the key."""
     ours: bool
-    """Only this builder reads the key; it is a new one, too."""
+    """Whether only this builder reads the key; such a key is also new."""
     default: object
 
 
@@ -124,11 +124,11 @@ def fields(cls: type) -> tuple[Field, ...]:
 
 @cache
 def documentation(cls: type) -> Mapping[str, str]:
-    """Return the docstring under each field of a dataclass, those of its bases included."""
+    """Return the docstring below each field of a dataclass, also of its bases."""
     docs: dict[str, str] = {}
     for base in reversed(cls.__mro__[:-1]):
         if not inspect.get_annotations(base):
-            continue  # it adds no field, and may have no source: a component without settings of its own
+            continue  # it adds no field, and may have no source: a component without its own settings
         tree = ast.parse(inspect.cleandoc("\n" + inspect.getsource(base)))
         body = tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else []
         for pair in itertools.pairwise(body):
@@ -139,14 +139,14 @@ def documentation(cls: type) -> Mapping[str, str]:
 
 
 def carried(old: object, new: type[T], **changes: object) -> T:
-    """Return a `new` that has what `old` has by the same names, and the changes."""
+    """Make a `new` with the values of the same-named fields of `old`, and the changes."""
     names = {field.name for field in dataclasses.fields(cast("Any", new))} - changes.keys()
     kept = {name: getattr(old, name) for name in names if hasattr(old, name)}
     return new(**kept, **changes)
 
 
 def kind_at(cls: type, path: Sequence[str | int]) -> Kind | None:
-    """Return what stands at `path` of a document of the schema `cls`."""
+    """Return the kind of value at `path` in a document of the schema `cls`."""
     kinds: list[Kind] = [Record(cls)]
     for part in path:
         kinds = [below for kind in kinds for below in _below(kind, part)]
@@ -170,17 +170,17 @@ def _below(kind: Kind, part: str | int) -> Iterator[Kind]:
 
 
 def exactly_one(cls: type) -> tuple[str, ...]:
-    """Return the keys of which a table has exactly one."""
+    """Return the keys of which a table must have exactly one."""
     return tuple(getattr(cls, "EXACTLY_ONE", ()))
 
 
 def at_most_one(cls: type) -> tuple[str, ...]:
-    """Return the keys of which a table has one or none."""
+    """Return the keys of which a table may have at most one."""
     return tuple(getattr(cls, "AT_MOST_ONE", ()))
 
 
 def needs(cls: type) -> Mapping[str, str]:
-    """Return key -> another key of its table that must be there, too."""
+    """Return key -> another key that its table must have, too."""
     return dict(getattr(cls, "NEEDS", {}))
 
 
@@ -218,7 +218,7 @@ _LONGEST = 80
 
 
 def expected(kind: Kind) -> str:
-    """Return what a value of a kind is called."""
+    """Return the name of a kind of value, for messages."""
     match kind:
         case Constant():
             return f"the integer {kind.value}"
@@ -236,7 +236,7 @@ def expected(kind: Kind) -> str:
 
 
 def example(kind: Kind) -> str:
-    """Return a value of a kind, to be filled in."""
+    """Return an example value of a kind, to be filled in."""
     match kind:
         case Constant():
             return str(kind.value)
@@ -251,7 +251,7 @@ def example(kind: Kind) -> str:
 
 
 def type_name(value: object) -> str:
-    """Return what TOML calls the type of `value`."""
+    """Return TOML's name for the type of `value`."""
     names: tuple[tuple[type, str], ...] = (
         (bool, "a boolean"),
         (str, "a string"),
@@ -267,7 +267,7 @@ def type_name(value: object) -> str:
 
 
 def written_as(kind: Kind, value: Any, raw: str) -> str | None:
-    """Return how `raw`, which is of another type, would be written as a `kind`."""
+    """Return `raw`, which has another type, in the spelling of a `kind`; None if there is none."""
     short = len(raw) < _LONGEST and raw.isprintable()
     match kind:
         case Constant():

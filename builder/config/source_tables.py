@@ -26,7 +26,7 @@ from builder.config.values import (
 
 
 class ExportGlob(Text):
-    """A function of C that a library exports, or a glob of them, as in `cquantize_*`."""
+    """A C function that a library exports, or a glob, as in `cquantize_*`."""
 
     __slots__ = ()
 
@@ -37,14 +37,14 @@ class ExportGlob(Text):
 
     @classmethod
     def remedy(cls, text: str) -> str | None:
-        """Return the name in a declaration of C."""
+        """Return the name in a C declaration."""
         found = re.search(r"([A-Za-z_][A-Za-z0-9_]*)\s*\(", text[:200], re.ASCII)
         return None if found is None else f"write '{found[1]}'"
 
 
 def exported(names: Iterable[str], globs: Iterable[str]) -> frozenset[str]:
-    """Return the names that one of the globs has."""
-    wanted = re.compile("|".join(map(translate, globs)) or r"(?!)")  # one for all: fnmatch itself keeps only some
+    """Return the names that match one of the globs."""
+    wanted = re.compile("|".join(map(translate, globs)) or r"(?!)")  # one pattern: fnmatch caches only some
     return frozenset(name for name in names if wanted.match(name))
 
 
@@ -60,7 +60,7 @@ class ExtensionName(Text):
 
     @classmethod
     def remedy(cls, text: str) -> str | None:
-        """Return the name with the letters that names have."""
+        """Return the name with only valid letters."""
         guess = text[:63].lower().replace("-", "_").replace(".", "_").strip("_")
         return f"write '{guess}'" if cls.matches(guess) else None
 
@@ -74,14 +74,14 @@ class Binding:
     exclude: tuple[ProjectPath, ...] = field(default=(), metadata={"ours": True})
     """Files and globs that are taken out of `src`, relative to the project root."""
     include: tuple[ProjectPath, ...] = ()
-    """Include directories of these sources, relative to the project root."""
+    """Include directories for these sources, relative to the project root."""
     cxx_flags: tuple[str, ...] = ()
-    """Compiler flags of these sources, for C++ only."""
+    """Compiler flags for these sources, C++ only."""
     defines: Mapping[MacroName, MacroValue] = field(default_factory=dict, metadata={"ours": True})
-    """Macros of these sources: `true` defines one without a value, `false` does not
-    define it, a number or a text is its value as it stands."""
+    """Macros for these sources: `true` defines a macro without a value, `false` does not define it, and a number or a
+    text is its value."""
     file_flags: Mapping[ProjectPath, tuple[str, ...]] = field(default_factory=dict, metadata={"ours": True})
-    """Flags of single sources, after all others: a table from a file or a glob to the flags of the files it names."""
+    """Flags for single sources, after all other flags: a table from a file or a glob to the flags for these files."""
     libraries: tuple[LibraryName, ...] = field(default=(), metadata={"ours": True})
     """Libraries of the toolkit or of the system that this library is linked to, as in `["cublas", "dl"]`; each
     backend links to the ones that it has."""
@@ -89,11 +89,11 @@ class Binding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extension(Binding):
-    """The binding of one more library of the wheel to PyTorch."""
+    """The binding of an additional library of the wheel to PyTorch."""
 
     when: When | None = None
-    """The cells that have the library: every entry holds in them. Elsewhere it is left out with its components, and
-    the wheel has no module for it."""
+    """The cells with this library: every entry must hold. In other cells, the library and its components are left out,
+    and the wheel has no module for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,13 +107,13 @@ class Torch(Binding):
     maxver: Version | None = None
     """Newest PyTorch to build for, inclusive: `"2.12"` admits 2.12.1."""
     pyext: tuple[PyExt, ...] | None = None
-    """Extensions of the files that ship from `torch-ext/`; `py` and `pyi` when absent."""
+    """File name extensions that ship from `torch-ext/`; by default, `py` and `pyi`."""
     stable_abi: Version | Mapping[Backend, Version] | None = None
     """Build against the LibTorch stable ABI of this version: one version for every backend, or a table with an
     entry for each backend that does."""
     python_abi: PythonAbi | None = field(default=None, metadata={"ours": True})
     """`cpython`: the library may use all of Python's C API, as pybind11 does, and is built once for each Python that
-    torch has; when absent, one library serves every Python."""
+    torch has; by default, one library serves every Python."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +121,7 @@ class TorchNoarch:
     """A pure-Python kernel, for PyTorch."""
 
     pyext: tuple[PyExt, ...] | None = None
-    """Extensions of the files that ship from `torch-ext/`; `py` and `pyi` when absent."""
+    """File name extensions that ship from `torch-ext/`; by default, `py` and `pyi`."""
     cuda_capabilities: tuple[CudaCapability, ...] | None = field(
         default=None, metadata={"key": "cuda_capabilities", "also": "cuda-capabilities"}
     )
@@ -136,32 +136,32 @@ class TvmFfi(Binding):
 
     src: tuple[ProjectPath, ...]
     pyext: tuple[PyExt, ...] | None = None
-    """Extensions of the files that ship from `tvm-ffi-ext/`; `py` and `pyi` when absent."""
+    """File name extensions that ship from `tvm-ffi-ext/`; by default, `py` and `pyi`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ctypes(Binding):
-    """A plain shared library, without a framework, which Python loads by ctypes."""
+    """A plain shared library without a framework, which Python loads with ctypes."""
 
     exports: tuple[ExportGlob, ...]
-    """The functions of C that the library exports, as in `["cquantize_*"]`; it keeps everything else to itself."""
+    """The C functions that the library exports, as in `["cquantize_*"]`; all others stay hidden."""
     backend_exports: Mapping[Backend, tuple[ExportGlob, ...]] = field(default_factory=dict)
-    """Further ones that the library of one backend exports, as in `{ cuda = ["get_context"] }`."""
+    """More functions that the library of one backend exports, as in `{ cuda = ["get_context"] }`."""
     pyext: tuple[PyExt, ...] | None = None
-    """Extensions of the files that ship from `ctypes-ext/`; `py` and `pyi` when absent."""
+    """File name extensions that ship from `ctypes-ext/`; by default, `py` and `pyi`."""
     src: tuple[ProjectPath, ...] = ()
     """Sources and headers of every backend, relative to the project root; an entry may be a glob."""
     cxx_flags: tuple[str, ...] = ()
-    """Compiler flags of these sources, for C and C++ only."""
+    """Compiler flags for these sources, C and C++ only."""
 
     def exports_of(self, backend: Backend) -> tuple[ExportGlob, ...]:
-        """Return what the library of a backend exports."""
+        """Return the functions that the library of a backend exports."""
         return tuple(dict.fromkeys((*self.exports, *self.backend_exports.get(backend, ()))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Component:
-    """Sources of one backend that are compiled in the same way."""
+    """Sources of one backend that are compiled with the same settings."""
 
     backend: ClassVar[Backend]
     depends: tuple[Dependency, ...]
@@ -175,21 +175,21 @@ class Component:
     cxx_flags: tuple[str, ...] = ()
     """Compiler flags for C++ sources only."""
     when: When | None = field(default=None, metadata={"ours": True})
-    """The cells in which the component is compiled: every entry holds in them. Elsewhere it is left out."""
+    """The cells in which the component is compiled: every entry must hold. In other cells it is left out."""
     extension: ExtensionName | None = field(default=None, metadata={"ours": True})
-    """The `[extension.<name>]` whose library the sources are linked into; when absent, that of `[torch]` or
+    """The `[extension.<name>]` whose library the sources are linked into; by default, the library of `[torch]` or
     `[tvm-ffi]`."""
     defines: Mapping[MacroName, MacroValue] = field(default_factory=dict, metadata={"ours": True})
-    """Macros of every source, whatever its language: `true` defines one without a value, `false` does not
-    define it, a number or a text is its value as it stands."""
+    """Macros for every source, in any language: `true` defines a macro without a value, `false` does not define it, and
+    a number or a text is its value."""
     file_flags: Mapping[ProjectPath, tuple[str, ...]] = field(default_factory=dict, metadata={"ours": True})
-    """Flags of single sources, after all others: a table from a file or a glob to the flags of the files it names."""
+    """Flags for single sources, after all other flags: a table from a file or a glob to the flags for these files."""
     libraries: tuple[LibraryName, ...] = field(default=(), metadata={"ours": True})
     """Libraries of the toolkit or of the system that the kernel is linked to, as in `["cublas", "dl"]`."""
 
     @classmethod
     def variants(cls) -> tuple[tuple[str, type], ...]:
-        """Return the component of each backend that has one, by the value of its key `backend`."""
+        """Return the component class of each backend, by the value of the key `backend`."""
         return tuple((str(backend), component(backend)) for backend in Backend if backend.facts.components)
 
 
@@ -199,11 +199,12 @@ class CudaComponent(Component):
 
     backend: ClassVar[Backend] = Backend.CUDA
     cuda_capabilities: tuple[CudaTarget, ...] | None = None
-    """CUDA capabilities to compile for, or pairs of one and a GPU; when absent, all that the toolkit supports."""
+    """CUDA capabilities to compile for, or pairs of a capability and a GPU; by default, all that the toolkit
+    supports."""
     cuda_flags: tuple[str, ...] = ()
     """Flags of nvcc, for `.cu` sources only."""
     cuda_minver: Version | None = None
-    """Oldest CUDA toolkit that compiles this component; with an older one it is left out."""
+    """Oldest CUDA toolkit that compiles this component; with an older toolkit, the component is left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,7 +213,7 @@ class RocmComponent(Component):
 
     backend: ClassVar[Backend] = Backend.ROCM
     rocm_archs: tuple[RocmArch, ...] | None = None
-    """ROCm architectures to compile for; when absent, all that the toolkit supports."""
+    """ROCm architectures to compile for; by default, all that the toolkit supports."""
     hip_flags: tuple[str, ...] = ()
     """Compiler flags for `.cu` and `.hip` sources only."""
 
@@ -231,7 +232,7 @@ _WITH_SETTINGS: tuple[type[Component], ...] = (CudaComponent, RocmComponent, Xpu
 
 @cache
 def component(backend: Backend) -> type[Component]:
-    """Return the component of a backend: one with settings of its own, or the plain one of its name."""
+    """Return the component class of a backend: its own, or one without settings that is made for its name."""
     own = next((found for found in _WITH_SETTINGS if found.backend is backend), None)
     if own is not None:
         return own

@@ -1,4 +1,4 @@
-"""The tables `[sources.<name>]` and `[[generate]]`: code that a build fetches or makes."""
+"""The tables `[sources.<name>]` and `[[generate]]`: code that a build fetches or generates."""
 
 import graphlib
 import posixpath
@@ -10,7 +10,7 @@ from builder.config.values import InvalidValueError, ProjectPath, Text
 from builder.wording import listed, quoted
 
 PLACEHOLDERS = ("archs", "toolkit", "torch")
-"""The names that an argument may have in braces."""
+"""The names that an argument may contain in braces."""
 
 
 class SourceName(Text):
@@ -39,7 +39,7 @@ class SourceUrl(Text):
 
     @classmethod
     def remedy(cls, text: str) -> str | None:
-        """Return what stands for a folder, which another machine does not have."""
+        """Return the remedy for the path of a folder, which other machines do not have."""
         local = text.startswith(("file:", "/", "."))
         return "a folder of this machine can stand in for a URL in BUILDER_MIRRORS" if local else None
 
@@ -95,7 +95,7 @@ class Sha256(Text):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignSource:
-    """A source tree of another project, by its hash; entries of `src` and `include` name it as `"<name>:path"`."""
+    """A source tree of another project, named by a hash; `src` and `include` refer to its files as `"<name>:path"`."""
 
     EXACTLY_ONE: ClassVar[tuple[str, ...]] = ("git", "url")
     NEEDS: ClassVar[Mapping[str, str]] = {
@@ -109,15 +109,15 @@ class ForeignSource:
     git: SourceUrl | None = None
     """Git repository."""
     rev: GitCommit | None = None
-    """Commit of that repository, which is a hash over all its files."""
+    """Commit of that repository; it is a hash over all its files."""
     submodules: bool | tuple[ProjectPath, ...] = ()
-    """Submodules to fetch as well, at the commits that the tree names: their paths, or `true` for all of them."""
+    """Submodules to fetch as well, at the commits that the tree records: their paths, or `true` for all."""
     url: ArchiveUrl | None = None
-    """Archive; the folder is stripped if it has a single one at its top."""
+    """Archive; if it has a single folder at its top, that folder is stripped."""
     sha256: Sha256 | None = None
     """sha256 of the archive."""
     license: str | None = None
-    """License of that code, an SPDX expression such as `"BSD-3-Clause"`, for the bill of materials."""
+    """License of this code, an SPDX expression such as `"BSD-3-Clause"`, for the bill of materials."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,16 +129,16 @@ class ForeignPath:
 
 
 def foreign_path(entry: str, sources: Collection[str]) -> ForeignPath | None:
-    """Return what an entry of `src` or `include` names in a foreign source; None where it is a path of the project."""
+    """Parse an entry of `src` or `include` that is in a foreign source; None for a path of the project."""
     name, colon, path = entry.partition(":")
     return ForeignPath(source=name, path=path) if colon and name in sources else None
 
 
 def require_path(entry: str, found: ForeignPath) -> None:
-    """Refuse a path that is not one inside a foreign tree.
+    """Refuse a path that does not name something inside a foreign tree.
 
     Raises:
-        InvalidValueError: it is absolute, leaves the tree, is empty or a glob.
+        InvalidValueError: the path is absolute, leaves the tree, is empty or a glob.
     """
     try:
         ProjectPath(found.path)
@@ -153,7 +153,7 @@ def require_path(entry: str, found: ForeignPath) -> None:
 
 
 class StepArgument(Text):
-    """An argument of a script; `{archs}`, `{toolkit}` and `{torch}` in it are filled in when a build is configured."""
+    """An argument of a script; a build fills in `{archs}`, `{toolkit}` and `{torch}` when it is configured."""
 
     __slots__ = ()
 
@@ -167,32 +167,32 @@ class StepArgument(Text):
 class GenerateStep:
     """A Python script of the kernel that writes sources.
 
-    The build alone runs it, in the sandbox, without network, in a folder that has its inputs and nothing else.
+    Only a build runs it: in the sandbox, without network, in a folder that has only its inputs.
     """
 
     script: ProjectPath
     """Python script, relative to the project root."""
     args: tuple[StepArgument, ...] = ()
-    """Its arguments. `{archs}` becomes the architectures that are compiled, with commas between them, `{toolkit}` the
-    version of the toolkit and `{torch}` that of PyTorch, each as MAJOR.MINOR; what a build does not have is empty."""
+    """Arguments of the script. `{archs}` becomes the compiled architectures, separated by commas, `{toolkit}` the
+    version of the toolkit and `{torch}` that of PyTorch, each as MAJOR.MINOR; a missing value is empty."""
     inputs: tuple[ProjectPath, ...] = ()
-    """Files that the script reads besides itself, relative to the project root; an entry may be a glob, or an output of
-    another step."""
+    """Other files that the script reads, relative to the project root; an entry may be a glob, or an output of another
+    step."""
     outputs: tuple[ProjectPath, ...]
-    """Files that it writes, relative to the folder that it is run in. A `src` lists them as if they were in the
-    project, and a folder in `include` has the headers among them."""
+    """Files that the script writes, relative to its working folder. `src` lists them, and `include` their folders, as
+    if they were in the project."""
 
 
 Steps = Sequence[GenerateStep]
 
 
 def step_outputs(steps: Steps) -> Mapping[str, int]:
-    """Return each output, and the number of the step that writes it."""
+    """Return each output, with the index of the step that writes it."""
     return {posixpath.normpath(path): number for number, step in enumerate(steps) for path in step.outputs}
 
 
 def is_output(entry: str, steps: Steps) -> bool:
-    """Whether an entry of a `src`, or of the inputs of a step, is what a step writes."""
+    """Whether a step writes the file of an entry of a `src` or of a step's inputs."""
     return bool(steps) and posixpath.normpath(entry) in step_outputs(steps)
 
 
@@ -203,7 +203,7 @@ def writes_below(folder: str, steps: Steps) -> bool:
 
 
 def check_steps(steps: Steps, *, src: Sequence[str], include: Sequence[str]) -> Iterator[InvalidValueError]:
-    """Yield what is wrong with the steps of a kernel whose tables have these sources and folders."""
+    """Yield the problems of a kernel's steps, given the sources and folders of its tables."""
     inputs = [{posixpath.normpath(path) for path in step.inputs} for step in steps]
     used = {posixpath.normpath(path) for path in src}.union(*inputs)
     folders = tuple(posixpath.normpath(path) for path in include)
@@ -229,7 +229,7 @@ def check_steps(steps: Steps, *, src: Sequence[str], include: Sequence[str]) -> 
 
 
 def _contradictions(known: Mapping[str, int], inputs: Sequence[Collection[str]]) -> Iterator[InvalidValueError]:
-    """Refuse a file and a folder of one name, which no script can write both, and steps that need each other."""
+    """Refuse an output that is both a file and a folder, and steps that depend on each other in a circle."""
     for path, number in known.items():
         folder = next((other for other in known if path.startswith(f"{other}/")), None)
         if folder is not None:

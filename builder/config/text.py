@@ -1,4 +1,4 @@
-"""A source text: where its keys and values are, and how a problem in it is shown."""
+"""A source text: find its keys and values, and show problems in it."""
 
 import os
 import re
@@ -18,14 +18,14 @@ from builder.wording import escaped, quoted, visible
 __all__ = ["LARGEST", "KeyPath", "Source"]
 
 LARGEST = 2 * 1024 * 1024
-"""Bytes that a config may have; the largest public one has 200,000."""
+"""The most bytes of a config; the largest public one has 200,000."""
 
 Paint = Callable[[str, str], str]
-"""Colors a part of what is shown, by the role of the part: a severity, `message`, `place` or `help`."""
+"""Colors a part of a message, by its role: a severity, `message`, `place` or `help`."""
 
 _TAB = "    "
 _WIDTH = 160
-"""Characters of a line that are shown at most."""
+"""The most characters of a line that are shown."""
 _BEFORE = 48
 """Characters kept before the caret when a long line is cut."""
 _LONGEST = 2000
@@ -38,7 +38,7 @@ def plain(text: str, role: str) -> str:  # noqa: ARG001  what colors looks at it
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A text with the name it has for the user."""
+    """A text, with the name that the user knows it by."""
 
     name: str
     text: str
@@ -54,12 +54,12 @@ class Source:
 
     @classmethod
     def read(cls, path: Path, *, name: str | None = None) -> "Source":
-        """Read a file, whatever is in it.
+        """Read a file, which may contain anything.
 
         Raises:
-            ConfigError: it is missing, not a plain file, too large or not UTF-8.
+            ConfigError: the file is missing, not a plain file, too large or not UTF-8.
         """
-        shown = escaped(path.name if name is None else name)  # a line of a name could be a command to a CI
+        shown = escaped(path.name if name is None else name)  # a line in a name could be a command for a CI service
         content = _read(path, shown)
         if leaves(path):
             raise _unreadable(shown, path, "it is a symbolic link out of this directory, and its lines are not shown")
@@ -82,7 +82,7 @@ class Source:
         """Parse the text as TOML.
 
         Raises:
-            ConfigError: it is not TOML, or nested beyond reason.
+            ConfigError: the text is not TOML, or is nested too deeply.
         """
         text, deepest = self.text, _positions.DEEPEST
         # Nearly every text is too short, and has too few brackets and dots, to be refused.
@@ -93,9 +93,9 @@ class Source:
             span = self.span_of(at, at + 1)
             raise self.error(Problem(code="B003", severity="error", message=message, span=span, help=remedy))
         try:
-            # The parser takes CRLF for a line end once more: a second CR before it would be lost, and is an error.
+            # The parser would convert CRLF again and lose a second CR before it, which is an error.
             return toml.loads(self.text.replace("\r\n", "\r\r\n"))
-        except ValueError as error:  # TOMLDecodeError, and integers too long for Python
+        except ValueError as error:  # TOMLDecodeError, and integers that are too long for Python
             raise self.error(*self._syntax(str(error))) from error
 
     def _syntax(self, error: str) -> Iterator[Problem]:
@@ -104,11 +104,11 @@ class Source:
             yield Problem(code="B002", severity="error", message=mistake.message, span=span, help=mistake.help)
 
     def has(self, path: KeyPath) -> bool:
-        """Whether the text has a key, value or table at `path`."""
+        """Whether the text has something at `path`: a key, a value or a table."""
         return path in self.index.entries
 
     def span(self, path: KeyPath, *, key: bool = False) -> Span | None:
-        """Return where the value of `path` is, or its key; if absent, where the closest table around it is."""
+        """Return the place of the value at `path`, or of its key; if it is missing, of the closest enclosing table."""
         while path:
             entry = self.index.entries.get(path)
             if entry is not None:
@@ -117,7 +117,7 @@ class Source:
         return None
 
     def raw(self, path: KeyPath) -> str:
-        """Return the value of `path` as it is spelled in the text."""
+        """Return the value at `path` as the text spells it."""
         entry = self.index.entries.get(path)
         return "" if entry is None else self.text[slice(*entry.value)]
 
@@ -156,7 +156,7 @@ class Source:
         return ConfigError(file=self.name, problems=ordered, rendered=self.render(ordered))
 
     def render(self, problems: Sequence[Problem]) -> str:
-        """Return problems as text: what, where, the quoted line with a caret, and the remedy."""
+        """Return problems as text: message, place, the quoted line with a caret, and the remedy."""
         lines = ((problem, self.line(problem.span.line) if problem.span else None) for problem in problems)
         return "\n".join(shown(problem, file=self.name, line=line) for problem, line in lines)
 
@@ -177,7 +177,7 @@ def leaves(path: Path) -> bool:
 
 
 def dotted(path: KeyPath) -> str:
-    """Return a path as it is written in TOML, with the index of an array in brackets."""
+    """Return a path as TOML spells it, with array indexes in brackets."""
     text = ""
     for part in path:
         if isinstance(part, int):
@@ -189,7 +189,7 @@ def dotted(path: KeyPath) -> str:
 
 
 def shown(problem: Problem, *, file: str, line: str | None, paint: Paint = plain) -> str:
-    """Return a problem as text: what, where, `line` with a caret under the place, and the remedy."""
+    """Return a problem as text: message, place, `line` with a caret, and the remedy."""
     first, *rest = short(problem.message).split("\n")
     place = one_line(file) if problem.span is None else f"{one_line(file)}:{problem.span.line}:{problem.span.column}"
     key = f" ({dotted(problem.key)})" if problem.key else ""
@@ -212,7 +212,7 @@ def shown(problem: Problem, *, file: str, line: str | None, paint: Paint = plain
 
 def _read(path: Path, shown: str) -> bytes:
     try:
-        # Without O_NONBLOCK a FIFO would wait for a writer for ever.
+        # Without O_NONBLOCK, opening a FIFO would wait for a writer for ever.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
@@ -240,7 +240,7 @@ def _unreadable(shown: str, path: Path, reason: str) -> ConfigError:
 
 
 def short(text: str, limit: int = _LONGEST) -> str:
-    """Return `text`, safe to show, cut in its middle when it is longer than `limit`."""
+    """Return `text`, safe to show, cut in the middle if it is longer than `limit`."""
     if len(text) > limit:
         half = limit // 2
         text = f"{text[:half]} … {text[-half:]}"
@@ -253,7 +253,7 @@ def one_line(text: str) -> str:
 
 
 def underline(line: str, column: int, end: int) -> tuple[str, str]:
-    """Return `line` as shown, and the line of carets under its columns `column` to `end` (1-based, exclusive)."""
+    """Return `line` as shown, and a line of carets under its columns `column` to `end` (1-based, exclusive)."""
     start, end = column - 1, max(end - 1, column)
     first = max(0, start - _BEFORE) if len(line) > _WIDTH else 0
     last = min(len(line), first + _WIDTH)
@@ -265,14 +265,14 @@ def underline(line: str, column: int, end: int) -> tuple[str, str]:
 
 
 def _safe(text: str) -> str:
-    """Return `text` with what a terminal would obey or hide written as an escape."""
+    """Escape the characters of `text` that a terminal would obey or hide."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(_TAB if character == "\t" else visible(character) for character in text)
 
 
 def _columns(text: str) -> int:
-    """Return the columns of a terminal that a text takes."""
+    """Return the number of terminal columns of a text."""
     if text.isascii():
         return len(text)
     seen = (character for character in text if not unicodedata.combining(character))

@@ -1,8 +1,8 @@
-"""Change a TOML document in place and keep the rest of its text.
+"""Edit a TOML document, and keep the rest of its text.
 
-A table may stand in it as `[general]`, as `general = { … }`, or as `general.name = …` in many places. tomlkit keeps the
-text of each; these functions find the place of a change in any. Each parses the text anew, because tomlkit's look-up
-tables know nothing of a body that was edited.
+A table may be written as `[general]`, as `general = { … }`, or as `general.name = …` in many places. tomlkit keeps each
+form; these functions find the place to edit in any of them. Each function parses the text again, since tomlkit's
+look-up tables do not follow edits of a body.
 """
 
 import copy
@@ -20,7 +20,7 @@ Value = str | int | list[str] | Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TableEntry:
-    """An entry of a table: the table, and which of its entries."""
+    """An entry of a table: the table, and the index of the entry."""
 
     table: Table | InlineTable | None
     """None for the document itself."""
@@ -38,7 +38,7 @@ def is_inline(text: str, path: Path) -> bool:
 
 
 def remove(text: str, path: Path) -> str:
-    """Remove a key with the comment behind it, or a table with all that is in it."""
+    """Remove a key with the comment after it, or a table with its content."""
     document = tomlkit.parse(text)
     for entry in reversed(list(_entries(document, path))):
         if isinstance(entry.table, InlineTable):
@@ -49,9 +49,9 @@ def remove(text: str, path: Path) -> str:
 
 
 def change(text: str, path: Path, value: Value, *, key: str | None = None) -> str:
-    """Give a key another value, and another name if `key` is one; the comment behind it stays.
+    """Set the value of a key, and rename it if `key` is given; the comment after it stays.
 
-    A name with a dot makes a table: `minver` in `general` renamed to `cuda.minver` is `general.cuda.minver`.
+    A name with a dot makes a table: renaming `minver` in `general` to `cuda.minver` gives `general.cuda.minver`.
     """
     document = tomlkit.parse(text)
     entry = next(_entries(document, path))
@@ -64,7 +64,7 @@ def change(text: str, path: Path, value: Value, *, key: str | None = None) -> st
 
 
 def add(text: str, path: Path, value: Value, *, after: str) -> str:
-    """Add a key behind another of the same table."""
+    """Add a key after another one of the same table."""
     document = tomlkit.parse(text)
     sibling = list(_entries(document, (*path[:-1], after)))[-1]
     item = _item(value)
@@ -77,7 +77,7 @@ def add(text: str, path: Path, value: Value, *, after: str) -> str:
 
 
 def duplicate(text: str, path: Path, name: str) -> str:
-    """Repeat a table behind itself under another name."""
+    """Copy a table under another name, directly after the original."""
     document = tomlkit.parse(text)
     entries = list(_entries(document, path))
     last = entries[-1]
@@ -95,7 +95,7 @@ def duplicate(text: str, path: Path, name: str) -> str:
 
 
 def rename(text: str, name: str, new: str) -> str:
-    """Give a table of the root another name, wherever the text has it."""
+    """Rename a table of the root, everywhere in the text."""
     document = tomlkit.parse(text)
     for entry in _entries(document, (name,)):
         key, item = entry.body[entry.index]
@@ -114,7 +114,7 @@ def add_table(text: str, name: str) -> str:
 
 
 def _entries(document: tomlkit.TOMLDocument, path: Path) -> Iterator[_TableEntry]:
-    """Yield where a key, or each part of a table, stands."""
+    """Yield the places of a key, or of each part of a table."""
     yield from _within(None, document.body, path)
 
 
@@ -134,7 +134,7 @@ def _is_dotted(entry: _TableEntry) -> bool:
 
 
 def _dotted(name: str) -> Key:
-    """Make the first part of a dotted key, which tomlkit has no constructor for."""
+    """Make the first part of a dotted key; tomlkit has no constructor for it."""
     key = tomlkit.parse(f"{tomlkit.key(name).as_string()}.x = 0").body[0][0]
     if key is None:
         raise AssertionError
@@ -142,7 +142,7 @@ def _dotted(name: str) -> Key:
 
 
 def _leave_the_rest(first: Body) -> None:
-    """Leave the blank lines after the last key to the second of two equal tables."""
+    """Move the blank lines after the last key to the second of two equal tables."""
     end = max((index for index, (key, _) in enumerate(first) if key is not None), default=-1) + 1
     while end < len(first) and not isinstance(first[end][1], Whitespace):
         end += 1

@@ -24,13 +24,13 @@ _LICENSED = 4
 
 
 def rewrite(source: Source, *, license: str | None = None, preview: bool = False) -> str:
-    """Return the text of a config in the current edition; `license` is for a config that names none.
+    """Return the text of a config in the current edition; `license` is used if the config names none.
 
-    With `preview` it is in the edition after that. A config that is in it already stays as it is in any case.
+    With `preview`, use the edition after that. A config that already uses it stays unchanged in any case.
 
     Raises:
         BuilderError: `license` is not an SPDX expression, or the text cannot be rewritten in place.
-        ConfigError: with every problem of the text, among them a license that is missing and not given.
+        ConfigError: with every problem of the text, including a missing license that was not given.
     """
     wrong = None if license is None else license_problem(license)
     if wrong is not None:
@@ -40,7 +40,7 @@ def rewrite(source: Source, *, license: str | None = None, preview: bool = False
     schema, wanted = detect_schema(table, source), PREVIEW if preview else EDITION
     general = table.get("general")
     if license is not None and schema >= _LICENSED and isinstance(general, dict) and "license" not in general:
-        # Older ones get it on their way.
+        # Older schemas get it on the way.
         after = next((key for key in ("version", "name") if key in general), None)
         text = text if after is None else toml_edit.add(text, ("general", "license"), license, after=after)
     given = Source(name=source.name, text=text)
@@ -72,7 +72,7 @@ def _from_1(text: str, table: dict[str, Any], _: str | None) -> str:
         text = _component(text, name, component)
     if "universal" in table.get("torch", {}):
         text = toml_edit.remove(text, ("torch", "universal"))
-        if "torch" not in toml.loads(text):  # its only key was a dotted one
+        if "torch" not in toml.loads(text):  # its only key was dotted
             text = toml_edit.add_table(text, "torch")
         if table["torch"]["universal"]:
             text = toml_edit.add(text, ("general", "universal"), value=True, after="name")
@@ -103,7 +103,7 @@ def _without(text: str, path: tuple[str, ...], component: dict[str, Any], key: s
 
 
 def _from_2(text: str, table: dict[str, Any], _: str | None) -> str:
-    """List the backends; move what is for CUDA alone to its own table."""
+    """List the backends; move settings for CUDA to their own table."""
     general = table["general"]
     config = decode(v2.Config, table, Source(name="", text=text), current=Config, old=True)
     if "universal" in general:
@@ -119,7 +119,7 @@ def _from_2(text: str, table: dict[str, Any], _: str | None) -> str:
 
 
 def _to_cuda(text: str, general: dict[str, Any]) -> str:
-    """Move what is for CUDA alone: in place, by a dotted key, unless the table is an inline one."""
+    """Move settings for CUDA: in place, with a dotted key, unless the table is an inline one."""
     names = general.get("python-depends", [])
     cuda = [name for name in names if name in CudaPythonDependency.names()]
     moved = {bound: general[f"cuda-{bound}"] for bound in ("minver", "maxver") if f"cuda-{bound}" in general}
@@ -141,7 +141,7 @@ def _to_cuda(text: str, general: dict[str, Any]) -> str:
 
 
 def _from_3(text: str, table: dict[str, Any], license_: str | None) -> str:
-    """Add what schema 4 requires."""
+    """Add the keys that schema 4 requires."""
     general = table["general"]
     after = "version" if "version" in general else "name"
     if "license" not in general and license_ is not None:
@@ -154,7 +154,7 @@ def _from_3(text: str, table: dict[str, Any], license_: str | None) -> str:
 
 
 def _from_4(text: str, table: dict[str, Any], _: str | None) -> str:
-    """Add the edition; make the one stable ABI one for each backend."""
+    """Add the edition; turn the single stable ABI into one for each backend."""
     text = toml_edit.add(text, ("general", "edition"), EDITION, after="version")
     stable = table.get("torch", {}).get("stable-abi")
     if stable is None:
@@ -164,7 +164,7 @@ def _from_4(text: str, table: dict[str, Any], _: str | None) -> str:
 
 
 def _from_5(text: str, table: dict[str, Any], _: str | None) -> str:
-    """Write the edition after the current one, and the one repository as a list."""
+    """Write the edition after the current one, with the repository as a list."""
     text = toml_edit.change(text, ("general", "edition"), PREVIEW)
     upstream = table["general"].get("upstream")
     return text if upstream is None else toml_edit.change(text, ("general", "upstream"), [upstream])
@@ -189,7 +189,7 @@ def write(path: Path, text: str) -> None:
 
 
 def encoded(old: bytes, text: str) -> bytes:
-    """Return `text` with the byte order mark and, line by line, the line ends of the file that it replaces."""
+    """Return `text` with the byte order mark and, line by line, the line ends of the old file."""
     before = old.decode("utf-8")
     mark = _BOM if before.startswith(_BOM) else ""
     lines, new = before.removeprefix(_BOM).split("\n"), text.split("\n")

@@ -56,7 +56,7 @@ class Component:
     include: tuple[ProjectPath, ...] = ()
 
     def upgrade(self) -> Iterator[source_tables.Component]:
-        """Yield the component of each backend that the language stands for."""
+        """Yield a component for each backend that the language stands for."""
         if self.language is Language.METAL:
             yield source_tables.component(Backend.METAL)(depends=self.depends, src=self.src, include=self.include)
             return
@@ -84,7 +84,7 @@ class Config:
         """Return the same kernel in schema 2, which has a component for each backend.
 
         Raises:
-            InvalidValueError: two components get the same name.
+            InvalidValueError: two components would get the same name.
         """
         upgraded: dict[ComponentName, source_tables.Component] = {}
         for name, component in self.kernel.items():

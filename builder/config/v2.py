@@ -8,7 +8,7 @@ from builder.config.dependencies import CudaPythonDependency, OldPythonDependenc
 from builder.config.values import Backend, ComponentName, KernelName, Version
 
 _UNIVERSAL = (Backend.CPU, Backend.CUDA, Backend.METAL, Backend.ROCM, Backend.XPU)
-"""The backends of a universal kernel of this schema, whatever backends have come since."""
+"""The backends of a universal kernel in this schema, without backends that came later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class General:
     python_depends: tuple[OldPythonDependency, ...] = ()
 
     def upgrade(self, backends: tuple[Backend, ...]) -> v3.General:
-        """Return the same in schema 3, for `backends`."""
+        """Return the same settings in schema 3, for `backends`."""
         cuda = v5.CudaGeneral(
             minver=self.cuda_minver,
             maxver=self.cuda_maxver,

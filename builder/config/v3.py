@@ -11,7 +11,7 @@ from builder.config.shape import carried
 from builder.config.values import Backend, ComponentName, InvalidValueError, KernelName, ProjectPath, PyExt, Version
 
 _VERSION = 1
-"""The version of a kernel that names none."""
+"""The version of a kernel that does not name one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class General:
     hub: v5.Hub | None = None
 
     def upgrade(self) -> v5.General:
-        """Return the same in edition 5, which needs a license.
+        """Return the same settings in edition 5, which needs a license.
 
         Raises:
             InvalidValueError: the config names no license.
@@ -75,7 +75,7 @@ class Config:
     tvm_ffi: TvmFfi | None = None
     kernel: Mapping[ComponentName, source_tables.Component] = field(default_factory=dict)
     noarch: source_tables.TorchNoarch | None = field(default=None, metadata={"internal": True})
-    """The framework table of a universal kernel of schema 2; no key of a file."""
+    """The framework table of a universal kernel of schema 2; a file cannot contain it."""
 
     def upgrade(self) -> v5.Config:
         """Return the same kernel in edition 5, which needs a framework."""

@@ -1,4 +1,4 @@
-"""Edition 5 of the config: the current schema; every other one is upgraded to it."""
+"""Edition 5 of the config, the current schema; all others are upgraded to it."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -47,7 +47,7 @@ EDITION = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelDependency:
-    """Another kernel of the hub that this one loads."""
+    """Another kernel on the hub that this kernel loads."""
 
     EXACTLY_ONE: ClassVar[tuple[str, ...]] = ("version", "revision")
 
@@ -68,7 +68,7 @@ class CudaGeneral:
     maxver: Version | None = None
     """Newest CUDA toolkit to build with, inclusive."""
     kernel_depends: tuple[KernelDependency, ...] = field(default=(), metadata={"new": True})
-    """Kernels of the hub that this one loads on CUDA."""
+    """Kernels on the hub that this kernel loads on CUDA."""
     python_depends: tuple[CudaPythonDependency, ...] = ()
     """Python packages that the kernel imports on CUDA."""
 
@@ -78,7 +78,7 @@ class NeuronGeneral:
     """Settings for Neuron only."""
 
     kernel_depends: tuple[KernelDependency, ...] = field(default=(), metadata={"new": True})
-    """Kernels of the hub that this one loads on Neuron."""
+    """Kernels on the hub that this kernel loads on Neuron."""
     python_depends: tuple[NeuronPythonDependency, ...] = ()
     """Python packages that the kernel imports on Neuron."""
 
@@ -96,14 +96,14 @@ class XpuGeneral:
     """Settings for XPU only."""
 
     kernel_depends: tuple[KernelDependency, ...] = field(default=(), metadata={"new": True})
-    """Kernels of the hub that this one loads on XPU."""
+    """Kernels on the hub that this kernel loads on XPU."""
     python_depends: tuple[XpuPythonDependency, ...] = ()
     """Python packages that the kernel imports on XPU."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hub:
-    """The repository that the kernel is published in."""
+    """The hub repository to publish the kernel in."""
 
     repo_id: str | None = None
     """Repository on the hub, as in `"kernels-community/relu"`."""
@@ -116,7 +116,7 @@ class General:
     """Settings of the whole kernel."""
 
     name: KernelName
-    """Name of the kernel; the Python module is the name with `-` as `_`."""
+    """Name of the kernel; the Python module has this name with `_` for `-`."""
     version: int = field(metadata={"minimum": 0})
     """Major version of the kernel's API; raise it when callers must change."""
     edition: Literal[5] = field(default=5, metadata={"required": True, "new": True})
@@ -124,15 +124,15 @@ class General:
     license: str
     """License of the kernel, an SPDX expression such as `"Apache-2.0"`."""
     upstream: GitUrl | None = None
-    """Git repository that the kernel's code comes from."""
+    """Git repository that the kernel's code was taken from."""
     more_upstreams: tuple[GitUrl, ...] = field(default=(), metadata={"internal": True})
-    """Further ones, which only a file of edition 6 names."""
+    """More such repositories, which only edition 6 can name."""
     source: GitUrl | None = None
-    """Git repository of the kernel itself."""
+    """Git repository of this kernel."""
     backends: tuple[Backend, ...]
     """Backends that the kernel supports."""
     kernel_depends: tuple[KernelDependency, ...] = field(default=(), metadata={"new": True})
-    """Kernels of the hub that this one loads, on every backend."""
+    """Kernels on the hub that this kernel loads, on every backend."""
     python_depends: tuple[PythonDependency, ...] = ()
     """Python packages that the kernel imports, on every backend."""
     cuda: CudaGeneral | None = None
@@ -144,12 +144,12 @@ class General:
     xpu: XpuGeneral | None = None
     """Settings for XPU only."""
     hub: Hub | None = None
-    """The repository that the kernel is published in."""
+    """The hub repository to publish the kernel in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixBackend:
-    """Which cells of one backend are built."""
+    """Selects the cells of one backend."""
 
     systems: tuple[System, ...] | None = None
     """Systems to build this backend for, as in `["x86_64-linux"]`."""
@@ -161,48 +161,48 @@ class MatrixBackend:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matrix:
-    """Which cells are built; an extension that the public kernel-builder does not read."""
+    """Selects the cells to build; an extension that the public kernel-builder does not read."""
 
     systems: tuple[System, ...] | None = None
     """Systems to build for, as in `["x86_64-linux"]`."""
     backend: Mapping[Backend, MatrixBackend] = field(default_factory=dict, metadata={"rest": True})
-    """Which cells of one backend are built, in `[matrix.<backend>]`."""
+    """Selects the cells of one backend, in `[matrix.<backend>]`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Build:
-    """The way wheels are compiled and judged; an extension that the public kernel-builder does not read."""
+    """Settings for compiling and judging wheels; an extension that the public kernel-builder does not read."""
 
     load_test: LoadTestRule = LoadTestRule.REQUIRE
-    """The treatment of a wheel that cannot be imported where it is built: `require`, the default, refuses it; `try`
-    notes what was wrong and keeps it; `skip` imports nothing."""
+    """What happens to a wheel that cannot be imported on the machine that built it: `require`, the default, refuses it;
+    `try` notes the error and keeps it; `skip` imports nothing."""
     toolchain: ToolchainChoice = ToolchainChoice.SYSTEM
-    """The C++ compilers: `system`, the default, takes the machine's own; `pinned` gives the same wheel on
-    any Linux. `--toolchain` goes before it."""
+    """The C++ compilers: `system`, the default, uses the machine's own; `pinned` gives the same wheel on any Linux.
+    `--toolchain` overrides this key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wheel:
-    """The contents and requirements of the wheel besides its library."""
+    """Contents and requirements of the wheel, other than its library."""
 
     version: WheelVersion | None = None
-    """Version of the wheel, as in `"2.8.4"`; it begins with that of `general.version`. When absent, that one with
-    `.0.0`; `--wheel-version` of `builder build` goes before both."""
+    """Version of the wheel, as in `"2.8.4"`; its major version is `general.version`, and the default is
+    `general.version` with `.0.0`. `builder build --wheel-version` overrides this key."""
     readme: ProjectPath | None = None
-    """File that indexes show as the description of the wheel, relative to the project root, as in `"README.md"`:
-    Markdown or reStructuredText by its suffix, else plain text; in UTF-8."""
+    """File in UTF-8 that indexes show as the description of the wheel, relative to the project root, as in
+    `"README.md"`: Markdown or reStructuredText by its suffix, otherwise plain text."""
     package: ProjectPath | None = None
-    """Folder of the Python package, as in `"python/gsplat"`; when absent, `torch-ext/<module>`,
-    `tvm-ffi-ext/<module>` or `ctypes-ext/<module>`. The wheel has it under the name of the module."""
+    """Folder of the Python package, as in `"python/gsplat"`; by default, `torch-ext/<module>`, `tvm-ffi-ext/<module>`
+    or `ctypes-ext/<module>`. In the wheel, the folder has the name of the module."""
     requires: tuple[PackageRequirement, ...] = ()
-    """Python packages that the kernel needs, as in `["tokenizers>=0.20"]`: any package of an index, in the form of
-    PEP 508. The wheel requires them, and its load test has them."""
+    """Python packages that the kernel needs, as in `["tokenizers>=0.20"]`: any package on an index, in the form of PEP
+    508. The wheel requires them, and its load test installs them."""
     data: tuple[ProjectPath, ...] = ()
-    """Files of the Python package that the wheel has besides Python, relative to the project root; an entry may be a
-    glob, as in `["python/gsplat/**/*.json"]`."""
+    """Data files of the Python package to put into the wheel, relative to the project root; an entry may be a glob, as
+    in `["python/gsplat/**/*.json"]`."""
     max_size: WheelSize | None = None
-    """The most bytes that a wheel may have, as in `"200 MB"`: the audit refuses a larger one. MB are
-    1,000,000 bytes, MiB 1,048,576; kB, GB, KiB and GiB are units as well."""
+    """The largest allowed wheel, as in `"200 MB"`: the audit refuses a larger one. MB means 1,000,000 bytes, MiB
+    1,048,576; kB, GB, KiB and GiB are units as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,7 +228,7 @@ class FunctionBudget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Require:
-    """The properties that a wheel must have, or its audit refuses it."""
+    """Properties that the audit requires of a wheel."""
 
     gpus: tuple[GpuName, ...] = ()
     """GPUs that run every kernel of the wheels for their backend, by product or architecture, as in
@@ -255,34 +255,34 @@ class Config:
     general: General
     """Settings of the whole kernel."""
     torch: Torch | None = None
-    """The binding of the kernel to PyTorch. Exactly one of `[torch]`, `[torch-noarch]`, `[tvm-ffi]` and `[ctypes]` is
-    given."""
+    """The binding of the kernel to PyTorch. A config has exactly one of `[torch]`, `[torch-noarch]`, `[tvm-ffi]` and
+    `[ctypes]`."""
     torch_noarch: TorchNoarch | None = None
     """A pure-Python kernel, for PyTorch."""
     tvm_ffi: TvmFfi | None = None
     """The binding of the kernel to tvm-ffi."""
     ctypes: Ctypes | None = field(default=None, metadata={"ours": True})
-    """A plain shared library, without a framework, which Python loads by ctypes."""
+    """A plain shared library without a framework, which Python loads with ctypes."""
     kernel: Mapping[ComponentName, Component] = field(default_factory=dict)
-    """Compiled components, by name: sources of one backend that are compiled in the same way."""
+    """Compiled components, by name: sources of one backend that are compiled with the same settings."""
     extension: Mapping[ExtensionName, Extension] = field(default_factory=dict, metadata={"ours": True})
-    """Further libraries of the wheel, by name. The components whose `extension` names one are linked into it."""
+    """Additional libraries of the wheel, by name. A component selects its library with the key `extension`."""
     sources: Mapping[SourceName, ForeignSource] = field(default_factory=dict, metadata={"new": True})
     """Source trees of other projects, by name; an extension that the public kernel-builder does not read."""
     generate: tuple[GenerateStep, ...] = field(default=(), metadata={"ours": True})
-    """Scripts that write sources before the compile."""
+    """Scripts that write sources before the build compiles them."""
     wheel: Wheel = field(default_factory=Wheel, metadata={"ours": True})
-    """The contents and requirements of the wheel besides its library."""
+    """Contents and requirements of the wheel, other than its library."""
     require: Require = field(default_factory=Require, metadata={"ours": True})
-    """The properties that a wheel must have, or its audit refuses it."""
+    """Properties that the audit requires of a wheel."""
     matrix: Matrix = field(default_factory=Matrix, metadata={"new": True})
-    """Which cells are built; an extension that the public kernel-builder does not read."""
+    """Selects the cells to build; an extension that the public kernel-builder does not read."""
     build: Build = field(default_factory=Build, metadata={"new": True})
-    """The way finished wheels are judged; an extension that the public kernel-builder does not read."""
+    """Settings for compiling and judging wheels; an extension that the public kernel-builder does not read."""
 
     @property
     def framework(self) -> Framework:
-        """The framework whose table the config has."""
+        """The framework whose table is in the config."""
         if self.torch is not None:
             return Framework.TORCH
         if self.torch_noarch is not None:
@@ -290,7 +290,7 @@ class Config:
         return Framework.TVM_FFI if self.tvm_ffi is not None else Framework.CTYPES
 
     def bindings(self, backend: Backend | None = None) -> Iterator[tuple[KeyPath, Binding]]:
-        """Yield the tables that bind to the framework, with their places: the main one, and those of extensions."""
+        """Yield the tables that bind to the framework, with their places: the main table, and those of extensions."""
         if self.torch is not None:
             yield ("torch",), self.torch
         if self.tvm_ffi is not None:
@@ -301,29 +301,29 @@ class Config:
             yield ("extension", name), self.extension[name]
 
     def tables(self, backend: Backend | None = None) -> Iterator[tuple[KeyPath, SourceTable]]:
-        """Yield the tables that list sources, with their places; of one backend, or of all."""
+        """Yield the tables that list sources, with their places: for one backend, or for all."""
         yield from self.bindings(backend)
         for name, part in self.kernel.items():
             if backend in (None, part.backend):
                 yield ("kernel", name), part
 
     def entries(self, *keys: str) -> Iterator[tuple[KeyPath, str]]:
-        """Yield each entry of the lists of files, such as `src`, of every table, with its place."""
+        """Yield each entry of file lists such as `src`, in every table, with its place."""
         for path, table in self.tables():
             for key in keys:
                 yield from (((*path, key, number), entry) for number, entry in enumerate(getattr(table, key)))
 
     def is_elsewhere(self, entry: str) -> bool:
-        """Whether a build fetches or makes what an entry of a `src` names."""
+        """Whether a build fetches or generates the files of a `src` entry."""
         return foreign_path(entry, self.sources) is not None or is_output(entry, self.generate)
 
     def extensions(self, backend: Backend) -> tuple[ExtensionName, ...]:
-        """Return the names of the extensions that have a component of `backend`, in the file's order."""
+        """Return the names of the extensions that have a component for `backend`, in the file's order."""
         named = {part.extension for part in self.components(backend).values()}
         return tuple(name for name in self.extension if name in named)
 
     def of_library(self, name: str | None) -> "Config":
-        """Return the config of a kernel that has one library alone: that of an extension, or the main one for None."""
+        """Return the config reduced to one library: an extension's, or the main one for None."""
         torch, own = self.torch, None if name is None else self.extension[ExtensionName(name)]
         if torch is not None and own is not None:
             torch = replace(torch, **{each.name: getattr(own, each.name) for each in fields(Binding)})
@@ -340,27 +340,27 @@ class Config:
         return stable.get(backend) if isinstance(stable, Mapping) else stable
 
     def of_each_python(self, backend: Backend) -> bool:
-        """Whether the library of `backend` is built for each Python by itself."""
+        """Whether `backend` has a separate library for each Python."""
         return self.torch is not None and self.torch.python_abi is not None and bool(self.components(backend))
 
     @property
     def pyext(self) -> tuple[str, ...]:
-        """Extensions of the files that ship from the Python package."""
+        """File name extensions that ship from the Python package."""
         table = self.torch or self.torch_noarch or self.tvm_ffi or self.ctypes
         return ("py", "pyi") if table is None or table.pyext is None else table.pyext
 
     def python_depends(self, backend: Backend) -> tuple[str, ...]:
         """Return the names of the Python packages that `backend` needs."""
-        own = getattr(self.general, backend.value, None)  # not every backend has a table
+        own = getattr(self.general, backend.value, None)  # some backends have no table
         return (*self.general.python_depends, *getattr(own, "python_depends", ()))
 
     @property
     def wheel_version(self) -> str:
-        """Version of a wheel of which none is asked for."""
+        """The version of the wheel, unless an option gives another one."""
         return self.wheel.version or f"{self.general.version}.0.0"
 
     def required_gpus(self, backend: Backend) -> tuple[GpuName, ...]:
-        """Return the GPUs of a backend that its wheels must have code for."""
+        """Return the required GPUs of a backend."""
         return tuple(name for name in self.require.gpus if name.gpu.backend is backend)
 
     def function_budgets(self, backend: Backend) -> tuple[FunctionBudget, ...]:
@@ -383,10 +383,10 @@ class Config:
         return (*self.general.kernel_depends, *getattr(own, "kernel_depends", ()))
 
     def libraries(self, backend: Backend, *, without: Collection[str] = ()) -> tuple[LibraryName, ...]:
-        """Return the libraries that the kernel is linked to on `backend`, `without` the components of these names."""
+        """Return the libraries that the kernel links to on `backend`, leaving out the components in `without`."""
         tables: list[SourceTable] = [table for _, table in self.bindings(backend)]
         tables += [part for name, part in self.components(backend).items() if name not in without]
         named = [name for table in tables for name in table.libraries]
         if self.ctypes is not None and backend is Backend.CUDA:
-            named.insert(0, LibraryName("cudart"))  # the compiler links to it, and no framework brings it
+            named.insert(0, LibraryName("cudart"))  # the compiler links to it, and no framework installs it
         return tuple(dict.fromkeys(name for name in named if name.facts.is_for(backend)))

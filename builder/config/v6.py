@@ -1,4 +1,4 @@
-"""Edition 6, a preview of what may come: it is edition 5, but `general.upstream` is a list of repositories."""
+"""Edition 6, a preview: edition 5, except that `general.upstream` is a list of repositories."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -23,7 +23,7 @@ class Config(v5.Config):
     general: General
 
     def upgrade(self) -> v5.Config:
-        """Return the same kernel as the other editions are kept: clients are told the first repository."""
+        """Return the same kernel in edition 5; clients are told only the first repository."""
         first, *more = self.general.upstream or (None,)
         general = carried(self.general, v5.General, edition=v5.EDITION, upstream=first, more_upstreams=tuple(more))
         return carried(self, v5.Config, general=general)

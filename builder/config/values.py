@@ -15,7 +15,7 @@ from builder.wording import quoted
 
 
 class InvalidValueError(ValueError):
-    """A text that is not the value it is given as."""
+    """A text that is not a valid value of its type."""
 
     def __init__(self, message: str, *, code: str, path: KeyPath = (), help: str | None = None) -> None:
         super().__init__(message)
@@ -26,7 +26,7 @@ class InvalidValueError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackendFacts:
-    """The facts of one backend; the data file says what each means."""
+    """The facts of one backend; the data file explains each."""
 
     title: str
     noarch_variant: str
@@ -62,7 +62,7 @@ class Backend(Word):
 
     _ignore_ = ["members", "name"]  # noqa: RUF012  as Enum wants it
 
-    # Some code names these; every table of the data file is a member.
+    # Code names only these members; the data file has all of them.
     CPU: "Backend"
     CUDA: "Backend"
     METAL: "Backend"
@@ -80,7 +80,7 @@ class Backend(Word):
 
 
 class LoadTestRule(Word):
-    """The treatment of a wheel that cannot be imported where it is built."""
+    """The rule for a wheel that cannot be imported on the machine that built it."""
 
     REQUIRE = "require"
     TRY = "try"
@@ -88,20 +88,20 @@ class LoadTestRule(Word):
 
 
 class ToolchainChoice(Word):
-    """The C++ compilers of a build: the machine's own, or the ones that are pinned for any Linux."""
+    """The C++ compilers of a build: the machine's own, or pinned ones for any Linux."""
 
     SYSTEM = "system"
     PINNED = "pinned"
 
 
 class PythonAbi(Word):
-    """The part of Python's C API that the library of a kernel may use."""
+    """The part of Python's C API that a kernel's library may use."""
 
     CPYTHON = "cpython"
 
 
 class Framework(Word):
-    """The framework table a config has."""
+    """The framework whose table a config has."""
 
     TORCH = "torch"
     TORCH_NOARCH = "torch-noarch"
@@ -110,7 +110,7 @@ class Framework(Word):
 
     @property
     def generated(self) -> str:
-        """The generated module of a rendered package: `_ops`, or `_library` of a plain library."""
+        """The generated module of a rendered package: `_ops`, or `_library` for a plain library."""
         return "_library" if self is Framework.CTYPES else "_ops"
 
 
@@ -125,7 +125,7 @@ class Version:
 
     __slots__ = ("major", "minor")
 
-    # As the public parser has it: white space around, a plus sign before a number.
+    # As in the public parser: surrounding white space, and plus signs before numbers.
     pattern: ClassVar[str] = rf"{_WHITE}*\+?[0-9]+\.\+?[0-9]+{_WHITE}*"
     example: ClassVar[str] = "2.13"
 
@@ -133,7 +133,7 @@ class Version:
     minor: int
 
     def __init__(self, text: str) -> None:
-        # Nearly no version has white space, and that takes milliseconds to compile.
+        # Versions rarely contain white space, and this pattern takes milliseconds to compile.
         found = re.fullmatch(_VERSION, text, re.ASCII) or re.fullmatch(f"{_WHITE}*{_VERSION}{_WHITE}*", text, re.ASCII)
         if found is None or max(int(found[1][:21]), int(found[2][:21])) > _LARGEST:
             near = re.fullmatch(r"v?([0-9]{1,9})(?:\.([0-9]{1,9}))?(?:[.+-].*)?", text, re.ASCII)
@@ -177,27 +177,27 @@ class Text(str):
     kind: ClassVar[str] = ""
     rule: ClassVar[str] = ""
     before: ClassVar["type[Text] | None"] = None
-    """The class of the same value in documents of older schemas."""
+    """The class of the same value in older schemas."""
 
     def __new__(cls, text: str) -> "Any":
-        """Refuse what does not match the pattern."""
+        """Refuse a text that does not match the pattern."""
         if not cls.matches(text):
             raise cls.refusal(text)
         return super().__new__(cls, text)
 
     @classmethod
     def matches(cls, text: str) -> bool:
-        """Whether the pattern is that of all of `text`."""
+        """Whether the whole text matches the pattern."""
         return re.fullmatch(cls.pattern, text, re.ASCII) is not None
 
     @classmethod
     def refusal(cls, text: str) -> InvalidValueError:
-        """Return the error for a text that is none."""
+        """Return the error for an invalid text."""
         return InvalidValueError(f"{quoted(text)} is not {cls.kind}: {cls.rule}", code=cls.code, help=cls.remedy(text))
 
     @classmethod
     def remedy(cls, text: str) -> str | None:  # noqa: ARG003  for the classes that have one
-        """Return what `text` was meant to be, if that can be guessed."""
+        """Return the probable meaning of an invalid text; None if there is no guess."""
         return None
 
 
@@ -216,7 +216,7 @@ class KernelName(Text):
 
     @classmethod
     def remedy(cls, text: str) -> str | None:
-        """Return the name with the letters and separators that names have."""
+        """Return the name with only valid letters and separators."""
         guess = re.sub(r"[^a-z0-9]+", "-", text[:200].lower()).strip("-").lstrip("-0123456789")
         return f"write '{guess}'" if cls.matches(guess) else None
 
@@ -249,21 +249,21 @@ class MacroName(Text):
 
     @classmethod
     def remedy(cls, text: str) -> str | None:
-        """Return the name in a definition that was written as a compiler's option."""
+        """Return the name in a macro definition that was written as a compiler's option."""
         found = re.fullmatch(r"(?:-D)?([A-Za-z_][A-Za-z0-9_]*)(?:=(.*))?", text[:200], re.ASCII)
         return None if found is None else f"write '{found[1]} = \"{found[2]}\"'" if found[2] else f"write '{found[1]}'"
 
 
 MacroValue = bool | int | str
-"""The value of a macro: `true` for one without a value, `false` for none at all."""
+"""The value of a macro: `true` defines it without a value, `false` does not define it."""
 
 
 class ProjectPath(Text):
-    """A path relative to the project root, which it does not leave."""
+    """A path relative to the project root, and inside the project."""
 
     __slots__ = ()
 
-    # Necessary, not sufficient: no regular expression counts the directories that `..` leaves.
+    # Necessary, not sufficient: a regular expression cannot count `..`.
     pattern = r"(?!/)(?!\.\.(?:/|$))[^\u0000-\u001f]+"
     code = "B023"
     kind = "a path inside the project"
@@ -271,7 +271,7 @@ class ProjectPath(Text):
 
     @classmethod
     def matches(cls, text: str) -> bool:
-        """Whether it is neither absolute, nor leaves the project, and can be shown."""
+        """Whether the path is relative, stays in the project, and can be shown."""
         depths = itertools.accumulate({"": 0, ".": 0, "..": -1}.get(part, 1) for part in text.split("/"))
         return text != "" and text[0] != "/" and text.isprintable() and min(depths) >= 0
 
@@ -288,7 +288,7 @@ class CudaCapability(Text):
 
     @classmethod
     def remedy(cls, text: str) -> str | None:
-        """Return the capability that nvcc's spelling, or a number without its dot, stands for."""
+        """Return the capability for nvcc's spelling, or for a number without a dot."""
         found = re.fullmatch(r"(?:sm|compute)?[-_]?([0-9]{1,2}?)\.?([0-9])([af]?)((?:\+ptx)?)", text.lower(), re.ASCII)
         return f"write '{found[1]}.{found[2]}{found[3]}{found[4].upper()}'" if found else None
 
@@ -305,13 +305,13 @@ class RocmArch(Text):
 
     @classmethod
     def remedy(cls, text: str) -> str | None:
-        """Return the architecture with its prefix and case."""
+        """Return the architecture with its prefix, in lower case."""
         found = re.fullmatch(r"(?:gfx)?[-_]?([0-9a-f]{3,4})", text.lower(), re.ASCII)
         return f"write 'gfx{found[1]}'" if found else None
 
 
 class PyExt(Text):
-    """An extension of files that ship with the Python package, such as `py`."""
+    """The extension of files that ship with the Python package, such as `py`."""
 
     __slots__ = ()
 

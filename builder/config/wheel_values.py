@@ -1,4 +1,4 @@
-"""The values that become metadata of a wheel: its version, requirements and license, and its largest size."""
+"""Values that become metadata of a wheel: version, requirements and license; and its largest size."""
 
 import contextlib
 import re
@@ -34,7 +34,7 @@ class WheelVersion(Text):
 
     @classmethod
     def remedy(cls, text: str) -> str | None:
-        """Return the version in the form that indexes have it in, without a label."""
+        """Return the version in its normalised form, without a label."""
         guess = text.partition("+")[0].removeprefix("v")
         return f"write '{guess}'" if cls.matches(guess) else None
 
@@ -49,7 +49,7 @@ class PackageRequirement(Text):
 
     __slots__ = ()
 
-    # Necessary, not sufficient: the grammar of PEP 508 is no regular expression to read.
+    # Necessary, not sufficient: PEP 508's grammar makes no readable regular expression.
     pattern = r"[A-Za-z0-9][^\u0000-\u001f@]{0,299}"
     code = "B054"
     kind = "a requirement of a Python package"
@@ -57,7 +57,7 @@ class PackageRequirement(Text):
 
     @classmethod
     def matches(cls, text: str) -> bool:
-        """Whether it names a package of an index."""
+        """Whether the text names a package on an index."""
         from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415  few configs have one
 
         if not text.isprintable() or not super().matches(text):
@@ -70,19 +70,19 @@ class PackageRequirement(Text):
 
     @classmethod
     def remedy(cls, text: str) -> str | None:
-        """Return what to do about an address."""
+        """Return the remedy for a requirement with a URL."""
         return "name a package of an index, and not an address" if "@" in text or "://" in text else None
 
     @property
     def package(self) -> str:
-        """Name of the package, as indexes compare it."""
+        """Name of the package, normalised as indexes compare it."""
         from packaging.utils import canonicalize_name  # noqa: PLC0415  few configs have one
 
         return canonicalize_name(re.split(r"[^A-Za-z0-9._-]", self, maxsplit=1)[0])
 
 
 class WheelSize(Text):
-    """A size of a wheel, as in `"200 MB"`: a number above 0, and kB, MB or GB (powers of 1,000), or KiB, MiB or GiB."""
+    """A size of a wheel, as in `"200 MB"`: a number above 0 with kB, MB or GB (powers of 1,000), or KiB, MiB or GiB."""
 
     __slots__ = ()
 
@@ -93,7 +93,7 @@ class WheelSize(Text):
 
     @classmethod
     def remedy(cls, text: str) -> str | None:
-        """Return the size with its unit as it is spelled here."""
+        """Return the size with a valid unit."""
         known = {unit.lower(): unit for unit in _UNITS}
         number = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
         unit = known.get(text[len(number) :].lower())
@@ -102,7 +102,7 @@ class WheelSize(Text):
 
     @property
     def bytes(self) -> int:
-        """The same as a number of bytes."""
+        """The size in bytes."""
         from fractions import Fraction  # noqa: PLC0415  few configs have a size
 
         number = self.rstrip("kKMGiB").rstrip()
@@ -110,7 +110,7 @@ class WheelSize(Text):
 
 
 def license_problem(license_: str) -> tuple[str, str] | None:
-    """Return what is wrong with a license, and the remedy."""
+    """Return the problem of a license, and the remedy; None if it is valid."""
     from packaging.licenses import (  # noqa: PLC0415  start-up time: reading a config judges no license
         InvalidLicenseExpression,
         canonicalize_license_expression,
