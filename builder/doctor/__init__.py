@@ -1,4 +1,4 @@
-"""Say what this machine has for building, and what a kernel lacks here."""
+"""Report the tools that this machine has for building, and what a kernel lacks here."""
 
 import grp
 import os
@@ -39,7 +39,7 @@ class Fact:
 
     name: str
     found: str | None
-    """What was found; None when it is missing."""
+    """The thing that was found; None if it is missing."""
     help: str = ""
     """How to get it."""
 
@@ -85,7 +85,7 @@ def _compilers(environ: Mapping[str, str]) -> Iterator[Fact]:
     for target in crossing.targets():
         yield _compiler(f"C++, {target}", Backend.CPU, environ, target=target)
     for name, backend in (("CUDA toolkit", Backend.CUDA), ("ROCm", Backend.ROCM), ("oneAPI", Backend.XPU)):
-        # A toolkit is found together with the compiler that it calls; without one nothing is known of it.
+        # A toolkit is found together with its compiler; without a compiler, nothing is known of it.
         yield _compiler(name, backend, environ) if host.found else Fact(name=name, found=None, help=_NO_HOST)
 
 
@@ -99,7 +99,7 @@ def _compiler(name: str, backend: Backend, environ: Mapping[str, str], *, target
 
 
 def _programs(environ: Mapping[str, str]) -> Iterator[Fact]:
-    """Yield programs that builds call, and the headers of the Python that runs this."""
+    """Yield programs that builds call, and the headers of the running Python."""
     for name, program, remedy in (
         ("binutils", "strip", installing("binutils")),
         ("Xcode", "xcrun", "build on a Mac with Xcode"),
@@ -144,12 +144,12 @@ def _nix(environ: Mapping[str, str]) -> Fact:
 
 
 def trust(trusted: str) -> str:
-    """Return whether Nix's daemon lets this user change its settings, such as its binary caches."""
+    """Return whether Nix's daemon lets this user change settings such as binary caches."""
     uid = os.geteuid()
     try:
         user = pwd.getpwuid(uid)
         groups = {grp.getgrgid(group).gr_name for group in os.getgrouplist(user.pw_name, user.pw_gid)}
-    except KeyError:  # a container may have no name for them
+    except KeyError:  # a container may have no name for the user
         return "trusted user" if uid == 0 else "not a trusted user"
     names = {"*", user.pw_name, *(f"@{group}" for group in groups)}
     return "trusted user" if uid == 0 or names & set(trusted.split()) else "not a trusted user"
@@ -163,7 +163,7 @@ def _output(argv: list[str]) -> str:
 
 
 def of_kernel(kernel: Kernel, cells: Sequence[Cell], store: Store) -> Iterator[Fact]:
-    """Yield the needs of a kernel besides compilers: sources and kernels from elsewhere, and code for required GPUs.
+    """Yield a kernel's needs other than compilers: sources and kernels from elsewhere, and code for required GPUs.
 
     Nothing is fetched.
     """
@@ -191,7 +191,7 @@ def _locked(kernel: Kernel, store: Store) -> Iterator[Fact]:
 
 
 def _gpus(kernel: Kernel, cells: Sequence[Cell]) -> Iterator[Fact]:
-    """Yield each required GPU; why a cell has no code for it is a note of the plan."""
+    """Yield each required GPU; notes of the plan give the reason if a cell has no code for it."""
     lacking = Counter(name for cell in cells for name, _ in coverage.unserved(kernel.config, cell))
     for name in kernel.config.require.gpus:
         of_backend = [cell for cell in cells if cell.backend is name.gpu.backend and not cell.noarch]

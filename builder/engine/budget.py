@@ -1,4 +1,4 @@
-"""One budget of cores and memory for all parallel builds: a cell starts when it fits."""
+"""Share cores and memory among all parallel builds: a cell starts when it fits."""
 
 import contextlib
 import os
@@ -13,15 +13,15 @@ from builder.matrix import Cell
 
 GiB = 1 << 30
 _DEFAULT_FILE_MEMORY = 0.5
-"""GiB that a compiler is taken to need for one file where it was never measured."""
+"""GiB that a compiler is assumed to need for one file, until it is measured."""
 _LEAST = 64 << 20
 _TOKEN = b"+"
 _TURN = 0.2
-"""Seconds after which a waiting cell looks whether it was told to give up."""
+"""Seconds between a waiting cell's checks whether to give up."""
 
 
 def file_memory(cell: Cell) -> int:
-    """Return the bytes that one compiler process of a cell is expected to take."""
+    """Return the expected memory of one compiler process of a cell, in bytes."""
     kind = "classic" if cell.framework is Framework.TORCH and cell.stable_abi is None else "stable"
     return int(cell.backend.facts.file_memory.get(kind, _DEFAULT_FILE_MEMORY) * GiB)
 
@@ -29,8 +29,8 @@ def file_memory(cell: Cell) -> int:
 class Budget:
     """Memory that cells reserve before they start and release when they end.
 
-    Cells that ask the jobserver run, together, as many compilers as there are cores: they reserve that many times the
-    memory of the largest one. A cell for which that is too much gets a fixed number of compilers of its own.
+    Cells that use the jobserver run, together, as many compilers as there are cores, and reserve that many times the
+    memory of the largest compiler. A cell for which that is too much gets a fixed number of compilers.
     """
 
     def __init__(self, *, cores: int, memory: int) -> None:
@@ -44,10 +44,10 @@ class Budget:
 
     @contextlib.contextmanager
     def admit(self, cell: Cell, *, alone: bool = False, learned: int | None = None) -> Iterator[int]:
-        """Wait until the cell fits; yield how many compilers it may run, where all cores mean: by the jobserver.
+        """Wait until the cell fits; yield how many compilers it may run: if as many as cores, the jobserver decides.
 
-        A cell that is too large for the whole budget runs alone, one compiler at a time. `learned` is what the largest
-        compiler of an earlier build took, in bytes.
+        A cell that is too large for the whole budget runs alone, one compiler at a time. `learned` is the memory of the
+        largest compiler in an earlier build, in bytes.
         """
         need, cores, memory = max(learned or file_memory(cell), _LEAST), self._cores, self._memory
         shares = not alone and need * cores <= memory
@@ -83,19 +83,19 @@ class Budget:
 class Jobserver:
     """The tokens of a GNU make jobserver, one for each core, which ninja 1.13 and nvcc understand.
 
-    A process starts with the token of its parent, and takes one more for each further compiler. So a cell
-    holds one before it starts, and the compilers of all cells are as many as there are cores.
+    A process starts with its parent's token, and takes another one for each additional compiler. So a cell takes a
+    token before it starts, and all cells together run as many compilers as there are cores.
     """
 
     def __init__(self, folder: Path, *, cores: int) -> None:
         self._left = contextlib.ExitStack()
-        if len(str(folder).split()) > 1:  # MAKEFLAGS has spaces between its words, and quotes none
+        if len(str(folder).split()) > 1:  # words in MAKEFLAGS are separated by spaces, without quotes
             there = tempfile.gettempdir()
             base = there if len(there.split()) == 1 else "/tmp"  # noqa: S108  only the fifo is there, by itself
             folder = Path(self._left.enter_context(tempfile.TemporaryDirectory(prefix="builder-", dir=base)))
         self.path = folder / "jobserver"
         os.mkfifo(self.path, 0o600)
-        # Open for both, so that opening does not wait for the other end.
+        # Opened for reading and writing, so that opening does not wait for the other end.
         self._descriptor = os.open(self.path, os.O_RDWR | os.O_NONBLOCK)
         os.write(self._descriptor, _TOKEN * cores)
         self._cores = cores
@@ -107,7 +107,7 @@ class Jobserver:
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """The variables that name it to a build; they change no byte."""
+        """The variables that tell a build about the jobserver; they change no byte."""
         return {"MAKEFLAGS": f" -j{self._cores} --jobserver-auth=fifo:{self.path}"}
 
     @contextlib.contextmanager
@@ -115,9 +115,9 @@ class Jobserver:
         """Take tokens, waiting for each; yield whether all were taken before `give_up` ended the wait."""
         held, counted = b"", 0
         try:
-            with self._one_at_a_time:  # two that have half of what they wait for would wait for ever
+            with self._one_at_a_time:  # two cells that each hold half of what they need would wait for ever
                 while len(held) < tokens and not give_up():
-                    if self._holders == 0:  # while no cell builds, tokens that killed compilers had are put back
+                    if self._holders == 0:  # no cell builds now: put back the tokens of killed compilers
                         self._take(self._cores)
                         os.write(self._descriptor, _TOKEN * (self._cores - len(held)))
                     select.select([self._descriptor], [], [], _TURN)
@@ -131,9 +131,9 @@ class Jobserver:
 
     @contextlib.contextmanager
     def spare_core(self, *, allowed: bool = True) -> Iterator[bool]:
-        """Yield whether a core is free for a process that is no compiler; there is one such process at a time."""
+        """Yield whether a core is free for a process that is not a compiler; only one such process runs at a time."""
         token = self._take(1) if allowed else b""
-        os.write(self._descriptor, token)  # ninja looks for one only when a compiler ends
+        os.write(self._descriptor, token)  # ninja looks for a token only when a compiler ends
         free = token != b"" and self._spare.acquire(blocking=False)
         try:
             yield free
@@ -144,7 +144,7 @@ class Jobserver:
     def _take(self, most: int) -> bytes:
         try:
             return os.read(self._descriptor, most)
-        except BlockingIOError:  # there is none, or another was faster
+        except BlockingIOError:  # there is no token, or another process was faster
             return b""
 
     def _count(self, more: int) -> None:
@@ -152,7 +152,7 @@ class Jobserver:
             self._holders += more
 
     def close(self) -> None:
-        """Take the tokens away."""
+        """Remove the jobserver."""
         os.close(self._descriptor)
         self.path.unlink(missing_ok=True)
         self._left.close()

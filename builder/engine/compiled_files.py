@@ -1,4 +1,4 @@
-"""The cache of compiled files in the local engine; nothing about it can make a cell fail."""
+"""Use the cache of compiled files in the local engine; no error of the cache fails a cell."""
 
 import contextlib
 from collections.abc import Iterable, Iterator
@@ -18,24 +18,24 @@ from builder.toolchain.tool import Search
 
 
 class CachedObjectError(BuilderError):
-    """Objects of the cache could not be linked: they are others than they say."""
+    """Objects from the cache could not be linked: they are not what their keys promise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledFiles:
-    """The cache that the cells of a run share."""
+    """The cache that all cells of a run share."""
 
     caches: Caches | None = None
-    """None where there is to be none."""
+    """None for a run without a cache."""
     program: Path | None = None
-    """The ccache that asks it."""
+    """The ccache program that asks the cache."""
 
     @classmethod
     def of(cls, ask: Ask, *, writable: bool) -> "CompiledFiles":
-        """Return the cache of a run; `writable` is whether its store is.
+        """Return the cache of a run; `writable` says whether the store can be written.
 
         Raises:
-            BuilderError: the URL of the shared cache is not one of a cache.
+            BuilderError: the URL of the shared cache is not valid.
         """
         if ask.cache is None:
             return cls()
@@ -47,7 +47,7 @@ class CompiledFiles:
 
     @contextlib.contextmanager
     def serve(self, job: Job, *, scratch: Path) -> Iterator["ServedJob"]:
-        """Answer the compilers of a job that is built in `scratch`, if there is something to compile."""
+        """Answer the compilers of a job in `scratch`, if it compiles anything."""
         if self.caches is None or self.program is None or job.toolchain is None:
             yield ServedJob(job=job)
             return
@@ -55,13 +55,13 @@ class CompiledFiles:
             yield ServedJob(job=job if session is None else replace(job, ccache=self.program), session=session)
 
     def noted(self, outcomes: Iterable[CellOutcome]) -> tuple[CellOutcome, ...]:
-        """Return outcomes, the last one with why caches were not used."""
+        """Return the outcomes; the last one also says why caches were not used."""
         found = tuple(outcomes)
         warnings = () if self.caches is None else self.caches.warnings()
         return (*found[:-1], replace(found[-1], notes=warnings)) if found and warnings else found
 
     def close(self) -> None:
-        """Wait for what is being written."""
+        """Wait for writes to finish."""
         if self.caches is not None:
             self.caches.close()
 
@@ -74,15 +74,15 @@ class ServedJob:
     session: Session | None = None
 
     def explained(self, report: BuildReport) -> BuildReport:
-        """Return a report that says of each object where it came from."""
+        """Add the origin of each object to a report."""
         if self.session is None or report.files is None:
             return report
         return replace(report, files=self.session.explain(report.files))
 
     def judged(self, error: BuilderError) -> BuilderError:
-        """Return the error of a build, with where its objects came from.
+        """Add the origin of the objects to the error of a build.
 
-        Of objects that could not be linked, those of the cache are taken out first.
+        If objects could not be linked, those from the cache are removed from it first.
         """
         if self.session is None:
             return error

@@ -1,4 +1,4 @@
-"""The local engine: the cells of kernels, built side by side under one budget."""
+"""The local engine: build cells in parallel, sharing one budget."""
 
 import contextlib
 import time
@@ -12,22 +12,21 @@ from builder.plan.ask import KernelBuild
 from builder.run import Processes
 
 _GRACE = 30.0
-"""Most seconds before a time limit at which compilers are told to end."""
+"""The most seconds before a time limit at which compilers are told to end."""
 _GRACE_SHARE = 0.1
 _MOST_CELLS = 16
-"""Cells that are prepared at the same time; the budget decides how many compile."""
+"""The number of cells in preparation at the same time; the budget decides how many compile."""
 
 
 def build(builds: Sequence[KernelBuild], listen: Listen) -> tuple[CellOutcome, ...]:
-    """Build cells of kernels under one budget, side by side, and return the outcome of each, in their order.
+    """Build the cells of kernels in parallel under one budget, and return their outcomes in order.
 
-    The kernels share what is asked of the machine: the store, its limits, the cache and the time limit. Ctrl-C ends
-    every compiler, leaves nothing half-written, and is raised again. So does the time limit, but what the compilers
-    have finished stays for the next build.
+    The kernels share the store, the limits, the cache and the time limit. Ctrl-C ends every compiler, leaves nothing
+    half-written, and is raised again. The time limit does the same, but keeps the compiled files for the next build.
 
     Raises:
         StoppedError: the time limit has passed.
-        BuilderError: something that all cells share cannot be had, such as the store.
+        BuilderError: something that all cells share is not available, such as the store.
     """
     ask, began = builds[0].ask, time.monotonic()
     limit = ask.time_limit
@@ -49,7 +48,7 @@ def build(builds: Sequence[KernelBuild], listen: Listen) -> tuple[CellOutcome, .
 
 
 def _submit(pool: ThreadPoolExecutor, workers: Sequence[Worker]) -> list["Future[CellOutcome]"]:
-    """Start every cell; one whose load test imports another of the kernels waits for the wheel of that one."""
+    """Start every cell; if its load test imports another of the kernels, the cell waits for that kernel's wheel."""
     if len(workers) == 1:
         return [pool.submit(worker.run, cell) for worker in workers for cell in worker.build.cells]
     from builder.plan import load_test_needs  # noqa: PLC0415  reads wheels, which few builds need
@@ -68,13 +67,13 @@ def _submit(pool: ThreadPoolExecutor, workers: Sequence[Worker]) -> list["Future
 
 
 def _after(awaited: Sequence["Future[CellOutcome]"], worker: Worker, cell: Cell) -> CellOutcome:
-    """Build a cell when others are done; these began before it, so that no two wait for each other."""
+    """Build a cell after others are done; these started before it, so no two wait for each other."""
     wait(awaited)
     return worker.run(cell)
 
 
 def _wait(futures: Iterable["Future[CellOutcome]"], processes: Processes, *, deadline: float | None) -> None:
-    """Wait for all in short turns, because Python handles a signal only between two of them."""
+    """Wait for all cells in short intervals, because Python handles a signal only between two waits."""
     left = set(futures)
     while left:
         if deadline is not None and time.monotonic() > deadline and not processes.cancelled:

@@ -1,4 +1,4 @@
-"""The Nix engine: the same cells as derivations, built in Nix's sandbox by the same code."""
+"""The Nix engine: build the same cells as derivations, with the same code in Nix's sandbox."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ from builder.store import COMPILERS
 
 _SHOWN = 20
 _ATTEMPTS = 3
-"""Times that a build is begun which loses its builders."""
+"""The number of times that a build is tried if remote builders are lost."""
 
 
 class BuildError(ToolError):
@@ -69,13 +69,13 @@ class _CellDerivation:
     missing: str | None = None
     wheels: tuple[Mapping[str, str], ...] = ()
     kernels: tuple[Mapping[str, str], ...] = ()
-    """The kernels of the lock, each with its digest and its place in Nix's store."""
+    """The locked kernels, each with its digest and its path in Nix's store."""
     compilers: Path | None = None
-    """The place of the pinned compilers in Nix's store; None for those of the package set."""
+    """The path of the pinned compilers in Nix's store; None to use those of the package set."""
 
     @classmethod
     def of(cls, cell: Cell, found: Mapping[str, Any]) -> "_CellDerivation":
-        """Return what `engine.nix` says of a cell."""
+        """Parse a cell's plan from `engine.nix`."""
         if "missing" in found:
             return cls(cell=cell, missing=found["missing"])
         return cls(
@@ -96,7 +96,7 @@ class _Run:
     listen: Listen
     nix: Nix
     locked: bool = True
-    """Whether load tests have the kernels of the lock."""
+    """Whether load tests have the locked kernels."""
     began: float = field(default_factory=time.monotonic)
     lines: dict[str, list[str]] = field(default_factory=dict)
     ends: dict[str, float] = field(default_factory=dict)
@@ -104,7 +104,7 @@ class _Run:
     FAILURES: ClassVar[Mapping[int, type[BuilderError]]] = {5: RuleError}
 
     def outcomes(self) -> Iterator[CellOutcome]:
-        """Plan, add local wheels to Nix's store, build, and yield what became of each cell."""
+        """Plan, add local wheels to Nix's store, build, and yield the outcome of each cell."""
         cells = self.build.cells
         settled = {cell: outcome for cell in cells if (outcome := self._settled(cell)) is not None}
         mine = tuple(cell for cell in cells if cell not in settled)
@@ -123,7 +123,7 @@ class _Run:
     def _plan_with_kernels(
         self, cells: Sequence[Cell]
     ) -> tuple[tuple[_CellDerivation, ...], Mapping[Cell, CellOutcome]]:
-        """Plan cells with the kernels of their lock; where these are not to be had, the cells that load them fail."""
+        """Plan cells with their locked kernels; if these are not available, the cells that load them fail."""
         kernel, rule = self.build.kernel, self.build.ask.load_test_of(self.build.kernel)
         loading = [cell for cell in cells if depended(kernel, cell.backend) and rule is not LoadTestRule.SKIP]
         refusal = _refusal(lambda: kernel_lock.read(kernel.root)) if loading else None
@@ -142,7 +142,7 @@ class _Run:
         }
 
     def _bring_kernels(self, plans: Sequence[_CellDerivation]) -> None:
-        """Put the kernels of the lock into Nix's store."""
+        """Add the locked kernels to Nix's store."""
         users = [plan.cell for plan in plans if plan.kernels]
         wanted = {each["digest"]: Path(each["out"]) for plan in plans for each in plan.kernels}
         if wanted:
@@ -169,7 +169,7 @@ class _Run:
             "settings": _settings(self.nix.package_set),
             "system": toolchain.system(),
             "others": sorted({cell.system for cell in cells if toolchain.crosses(cell)}),
-            # Defaults are left out, so that the derivation is that of the flake.
+            # Defaults are omitted, so that the derivation equals the flake's.
             "options": self.build.ask.of_build.to_json(),
             "variants": [cell.variant for cell in cells],
             "per-file": self.build.ask.per_file,
@@ -186,7 +186,7 @@ class _Run:
         return tuple(_CellDerivation.of(cell, answer[cell.variant]) for cell in cells)
 
     def _add_files(self, plans: Sequence[_CellDerivation]) -> None:
-        """Put pinned wheels from find-links folders into Nix's store; a file with another hash is skipped."""
+        """Add pinned wheels from find-links folders to Nix's store; skip a file with another hash."""
         folders = indexes.read(self.build.ask.environ).folders
         wanted = {wheel["file"]: wheel for plan in plans for wheel in plan.wheels}
         for file, wheel in sorted(wanted.items()):
@@ -204,7 +204,7 @@ class _Run:
             self.nix.add_file(good)
 
     def _add_compilers(self, plans: Sequence[_CellDerivation]) -> None:
-        """Put the pinned compilers into Nix's store, where they are not."""
+        """Add the pinned compilers to Nix's store, unless it has them."""
         for place in {plan.compilers for plan in plans if plan.compilers is not None}:
             for folder in self.build.ask.compilers:
                 if not place.exists() and place.name.endswith(f"-{folder.name}"):
@@ -213,7 +213,7 @@ class _Run:
                         self.nix.add_folder(folder)
 
     def _build(self, plans: Sequence[_CellDerivation]) -> NixLog:
-        """Build; where a remote builder is lost, again on those that are left: what was built is kept."""
+        """Build; if a remote builder is lost, build the rest on the others and keep the finished derivations."""
         for _ in range(_ATTEMPTS - 1):
             log, done = self._attempt(plans)
             if done.returncode == 0 or not log.lost:
@@ -245,7 +245,7 @@ class _Run:
     def _hear(self, line: LogLine, cells: Mapping[str, Cell]) -> None:
         cell = None if line.drv is None else cells.get(line.drv)
         if cell is None:
-            if line.started:  # what the cells wait for: an environment, a wheel
+            if line.started:  # a build that cells wait for, such as an environment or a wheel
                 self._tell((each for drv, each in cells.items() if drv not in self.lines), f"making {line.text}")
             elif line.drv is not None:
                 self.lines.setdefault(line.drv, []).append(line.text)
@@ -275,7 +275,7 @@ class _Run:
         return replace(outcome, seconds=seconds, log=path if path.is_file() else None)
 
     def _failure(self, plan: _CellDerivation, log: NixLog) -> BuilderError:
-        """Return the message of the tool that failed, in the cell's build or in one that it depends on."""
+        """Return the message of the failed tool, from the cell's own build or from one that it depends on."""
         lines = self.lines.get(plan.drv, [])
         own = _error_in(lines)
         if own is not None:
@@ -328,7 +328,7 @@ class _Run:
         )
 
     def _settled(self, cell: Cell) -> CellOutcome | None:
-        """Return the outcome of a cell that is settled without Nix."""
+        """Return the outcome of a cell that needs no Nix."""
         try:
             if toolchain.crosses(cell):
                 crossing.require_by_nix(cell, self.build.kernel, self.build.ask)
@@ -367,7 +367,7 @@ def _folder(text: str) -> str:
 
 
 def _settings(package_set: str) -> dict[str, Any]:
-    """Return the settings in which this machine differs from the host package set: the Pythons of the system."""
+    """Return the settings in which this machine differs from the host package set: the system's Pythons."""
     if package_set != HOST:
         return {}
     found = sorted(Path("/usr/bin").glob("python3.[0-9]*"))

@@ -1,4 +1,4 @@
-"""The `nix` of this machine: found, run with the settings that a release needs, its log read, its errors explained."""
+"""Find this machine's `nix`, run it with the settings that a release needs, and read its log and its errors."""
 
 import grp
 import json
@@ -17,12 +17,12 @@ from builder.run import Completed, Processes, run
 from builder.toolchain.tool import installing
 
 LIBRARY = Path(resources.DATA).parent / "nix"
-"""The Nix library, beside the Python package's own modules."""
+"""The Nix library, next to the Python modules."""
 CONFIG = Path("/etc/nix/nix.conf")
 HOST = "host"
 NIXPKGS = "nixpkgs"
 
-# The same setting for pip as uv has it: finders knows the files and variables of both.
+# The same setting for pip and for uv: indexes.py knows the files and variables of both.
 _PIP_OF_UV = {
     "UV_DEFAULT_INDEX": "PIP_INDEX_URL",
     "UV_INDEX_URL": "PIP_INDEX_URL",
@@ -104,7 +104,7 @@ class Nix:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """Options of every call: what a release needs, whatever nix.conf says."""
+        """Options for every call: the settings that a release needs, whatever nix.conf says."""
         found = ["--extra-experimental-features", "nix-command flakes"]
         if self.sandboxed:
             found += ["--option", "sandbox", "true", "--option", "sandbox-fallback", "false"]
@@ -130,7 +130,7 @@ class Nix:
         """Return the value of an attribute of the library's `engine.nix`.
 
         Raises:
-            BuilderError: it cannot be evaluated; Nix's own message is in it.
+            BuilderError: it cannot be evaluated; the error contains Nix's message.
         """
         done = self.call("eval", "--json", *_expression(request), attribute)
         if done.returncode != 0:
@@ -138,7 +138,7 @@ class Nix:
         return json.loads(done.output[done.output.index("{") :])
 
     def build(self, attributes: tuple[str, ...], request: str, *, on_line: Callable[[str], None]) -> Completed:
-        """Build attributes of the library's `engine.nix`, and all of them even if one fails."""
+        """Build attributes of the library's `engine.nix`; if one fails, still build the others."""
         options = ("--no-link", "--keep-going", "--log-format", "internal-json", "-v")
         return self.call("build", *options, *_expression(request), *attributes, on_line=on_line)
 
@@ -148,18 +148,18 @@ class Nix:
         return run(argv, env=self.variables(), on_line=on_line, processes=self.processes)
 
     def add_file(self, path: Path) -> None:
-        """Put a pinned file into Nix's store, so that it is not downloaded.
+        """Add a pinned file to Nix's store, so that Nix does not download it.
 
         Raises:
-            BuilderError: Nix does not take the file.
+            BuilderError: Nix does not accept the file.
         """
         self._add("sha256", str(path))
 
     def add_folder(self, path: Path) -> None:
-        """Put a folder into Nix's store, under its own name and the hash of all that is in it.
+        """Add a folder to Nix's store, under its own name and a hash of its content.
 
         Raises:
-            BuilderError: Nix does not take the folder.
+            BuilderError: Nix does not accept the folder.
         """
         self._add("--recursive", "sha256", str(path))
 
@@ -184,9 +184,9 @@ class Nix:
 
 
 def building_users(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the options that let root build without the group of build users, if there is none.
+    """Return the options with which root builds without the group of build users, if that group is missing.
 
-    Debian's `nix-bin` makes none; a group that is named in a file of settings is left alone.
+    Debian's `nix-bin` does not create it; a group that is named in a settings file is left alone.
     """
     told = CONFIG.read_text(encoding="utf-8", errors="replace") if CONFIG.is_file() else ""
     if os.geteuid() != 0 or "build-users-group" in told + environ.get("NIX_CONFIG", ""):
@@ -204,24 +204,24 @@ def _expression(request: str) -> tuple[str, ...]:
 
 _PREFIX = "@nix "
 _BUILD = 105
-"""Type of the activity that is one derivation's build."""
+"""The activity type for the build of a derivation."""
 _LINE, _PHASE = 101, 104
-"""Types of results: a line of a build's log, the phase that it is in."""
+"""Result types: a line of a build's log, and the phase of a build."""
 _ERROR = 0
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 _LOST = re.compile(r"unexpected end-of-file|Broken pipe|Connection (reset|closed)|cannot connect to", re.IGNORECASE)
-# Nix 2.8 says it in a line, Nix 2.34 gives the reason in the next one.
+# Nix 2.8 says it in one line, Nix 2.34 gives the reason in the next line.
 _CODE = re.compile(r"'(?P<drv>/[^']+\.drv)'(?:[^\n]*|\.\s+Reason: builder) failed with exit code (?P<code>\d+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogLine:
-    """A line of the log of a build; without a derivation, one of Nix itself."""
+    """A line in the log of a build; without a derivation, a line of Nix itself."""
 
     drv: str | None
     text: str
     started: bool = False
-    """The derivation's build begins; the text is its name."""
+    """Whether the build of the derivation starts; then the text is its name."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -239,7 +239,7 @@ class NixLog:
     _running: dict[int, str] = field(default_factory=dict)
 
     def take(self, line: str) -> LogLine | None:
-        """Take a line in; return what it says of a build."""
+        """Read a line; return it if it belongs to a build."""
         if not line.startswith(_PREFIX):
             self.lost = self.lost or _LOST.search(line) is not None
             return LogLine(drv=None, text=plain(line)) if line.strip() else None
@@ -279,5 +279,5 @@ def plain(text: str) -> str:
 
 
 def name_of(drv: str) -> str:
-    """Return the name in a derivation's path: what is after the hash."""
+    """Return the name in a derivation's path: the part after the hash."""
     return drv.rpartition("/")[2].partition("-")[2].removesuffix(".drv")

@@ -1,4 +1,4 @@
-"""The result of a cell, and the events while it is built; the same for every engine."""
+"""The outcome of a cell, and the events during its build; the same for both engines."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -14,27 +14,27 @@ Status = Literal["built", "compiled", "hit", "skipped", "stopped", "failed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellOutcome:
-    """The end of one cell."""
+    """The outcome of one cell."""
 
     cell: Cell
     status: Status
     wheel: Path | None = None
     sha256: str | None = None
     reason: str = ""
-    """The reason for which it was built again, skipped or failed."""
+    """Why it was built again, skipped or failed."""
     error: BuilderError | None = None
     seconds: float = 0.0
     log: Path | None = None
     report: BuildReport | None = None
-    """The report on the build of its wheel; None where there is none."""
+    """The report on the build of its wheel, if there is one."""
     notes: tuple[str, ...] = ()
-    """Notes on what went less well than it could, such as a cache that did not answer."""
+    """Notes on problems that did not fail the build, such as a cache that did not answer."""
     kernel: str = ""
-    """Whose cell it is, where several kernels are built."""
+    """The kernel of the cell, if several kernels are built."""
 
     @property
     def label(self) -> str:
-        """The name of its cell, with that of the kernel where several are built."""
+        """The variant of the cell, with its kernel if several are built."""
         return labelled(self.cell.variant, kernel=self.kernel)
 
     def to_json(self) -> dict[str, Any]:
@@ -63,17 +63,17 @@ class Event:
     text: str = ""
     outcome: CellOutcome | None = None
     expected: float | None = None
-    """Seconds that the last build of the cell took from here."""
+    """The seconds that the cell's last build took from here."""
 
 
 Listen = Callable[[Event], None]
 
 
 def labelled(variant: str, *, kernel: str) -> str:
-    """Return a variant as commands take it: `KERNEL:VARIANT` where several kernels are built."""
+    """Return a variant as commands accept it: `KERNEL:VARIANT` if several kernels are built."""
     return f"{kernel}:{variant}" if kernel else variant
 
 
 def for_kernel(listen: Listen, kernel: str) -> Listen:
-    """Return what one of several kernels tells its events, so that each says whose it is; of one kernel, nothing."""
+    """Return a listener that adds the kernel to each event; for a single kernel, return `listen`."""
     return lambda event: listen(replace(event, variant=labelled(event.variant, kernel=kernel)))

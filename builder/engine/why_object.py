@@ -1,4 +1,4 @@
-"""The reason for which the last build of a cell compiled a file again, and whether the next one does."""
+"""Tell why the last build of a cell compiled a file again, and whether the next build will."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ class ObjectHistory:
 
     source: str
     text: str
-    """The last build of it: whether it was compiled, and why."""
+    """Whether the last build compiled it, and why."""
     pending: tuple[str, ...] = ()
-    """Files that have changed since."""
+    """Files that have changed since that build."""
 
     def to_json(self) -> dict[str, object]:
         """Return it as JSON values."""
@@ -31,7 +31,7 @@ class ObjectHistory:
 
 
 def remember(store: Store, kernel: str, variant: str, built: Built) -> None:
-    """Note what the objects of a build were made of, beside those of the build before."""
+    """Record the inputs of a build's objects, next to those of the build before."""
     name = _note(kernel, variant)
     last = store.note(name) or {}
     origins = {file["output"]: dict(file) for file in built.report.objects}
@@ -42,19 +42,19 @@ def remember(store: Store, kernel: str, variant: str, built: Built) -> None:
 
 
 def earlier(store: Store, kernel: str, variant: str, files: Sequence[File]) -> dict[str, File]:
-    """Return the objects of the last build before that of `files`, by path; of a build that is not known, nothing."""
+    """Return the objects of the build before that of `files`, by path; empty if that build is unknown."""
     note = store.note(_note(kernel, variant)) or {}
     for name in ("now", "before"):
         known = _objects(note.get(name))
         shared = [file for file in files if file["output"] in known]
-        # Files that were made at the same times are of this build; a store that cannot be written has the one before.
+        # Files with the same times are from this build; a store that cannot be written still has the build before.
         if known and not (shared and all(file == known[file["output"]] for file in shared)):
             return known
     return {}
 
 
 def _objects(table: Any) -> dict[str, File]:
-    """Return what ninja said of each object of a note; another `builder` may have written it."""
+    """Return the objects of a note, which another version of `builder` may have written."""
     tables = table.values() if isinstance(table, dict) else ()
     try:
         files = [codec.decode(File, each["file"]) for each in tables if each["file"] is not None]
@@ -64,7 +64,7 @@ def _objects(table: Any) -> dict[str, File]:
 
 
 def histories(kernel: Kernel, cell: Cell, ask: Ask, path: str) -> tuple[ObjectHistory, ...]:
-    """Return the objects of a cell that were made of a file of the kernel; nothing where no build of it is known.
+    """Return the objects of a cell that were made from a file of the kernel; empty if no build is known.
 
     Raises:
         BuilderError: the kernel cannot be rendered for the cell.
@@ -81,7 +81,7 @@ def histories(kernel: Kernel, cell: Cell, ask: Ask, path: str) -> tuple[ObjectHi
 def compared(
     now: Mapping[str, Any], before: Mapping[str, Any], path: str, project: Mapping[str, str]
 ) -> Iterator[ObjectHistory]:
-    """Yield the objects of the last build, `now`, that were made of `path`, compared with those of the one `before`."""
+    """Yield the objects of the last build, `now`, made from `path`, each compared with the build `before`."""
     for output, each in sorted(now.items()):
         inputs = codec.decode(ObjectInputs, each["inputs"])
         if path not in inputs.files:

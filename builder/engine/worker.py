@@ -1,4 +1,4 @@
-"""Build the cells of one kernel on this machine: from the store, or compiled, tested and delivered."""
+"""Build the cells of one kernel on this machine: take wheels from the store, or compile, test and deliver them."""
 
 import contextlib
 import time
@@ -36,7 +36,7 @@ from builder.wheel.archive import Wheel
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _BuildPlace:
-    """The place where a cell is built, and its share of the cache and of the cores."""
+    """The place where a cell is built, with its share of the cache and the cores."""
 
     served: ServedJob
     work: Workplace
@@ -46,20 +46,20 @@ class _BuildPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """The budget, the cache and the processes that all cells of a build share, whatever their kernel."""
+    """The budget, cache and processes that all cells of a build share, across kernels."""
 
     budget: Budget
     jobserver: Jobserver
     processes: Processes
     writable: bool
-    """Whether the store can be written; a wheel that cannot be kept is still delivered."""
+    """Whether the store can be written; otherwise a wheel is delivered but not kept."""
     cache: CompiledFiles
     reach: Reach
 
     @classmethod
     @contextlib.contextmanager
     def of(cls, ask: Ask) -> Iterator["Shared"]:
-        """Give them, with a jobserver in a folder of the store."""
+        """Open them, with a jobserver in a folder of the store."""
         writable = ask.store.prepare()
         with ask.store.scratch() as folder, contextlib.ExitStack() as stack:
             shared = cls(
@@ -86,7 +86,7 @@ class Worker:
 
     @classmethod
     def of(cls, build: KernelBuild, shared: Shared, listen: Listen) -> "Worker":
-        """Return a worker that shares with others."""
+        """Return a worker that uses the shared resources."""
         tell = for_kernel(listen, build.shown)
         planner = Planner(
             kernel=build.kernel,
@@ -104,7 +104,7 @@ class Worker:
 
     @property
     def store(self) -> Store:
-        """The store that wheels are taken from and kept in."""
+        """The store to take wheels from, and to keep them in."""
         return self.build.ask.store
 
     def _say(self, cell: Cell, kind: Literal["step", "line", "note"], text: str) -> None:
@@ -134,7 +134,8 @@ class Worker:
 
     def _refused(self, cell: Cell, error: BuilderError) -> CellOutcome:
         """Return the outcome for an error: stopped, skipped because this machine lacks something, or failed."""
-        # What a tool says that was just ended is not its own failure; a wrong file is one all the same.
+        # A tool that was just ended has not failed by itself, whatever it says; but a wrong file is a failure in any
+        # case.
         ended = (
             self.shared.processes.cancelled and isinstance(error, ToolError) and not isinstance(error, WrongHashError)
         )
@@ -160,7 +161,7 @@ class Worker:
             return self._finish(job, record_of(job)) if part is None else self._compile_part(job, part)
 
     def _serves(self, found: StoredWheel | Damaged | None) -> TypeGuard[StoredWheel]:
-        """Whether the store has an entry that passed the load test which is asked for."""
+        """Whether the store has an entry that passed the requested load test."""
         return isinstance(found, StoredWheel) and BuildReport.from_json(found.report).load_test.answers(
             self.ask.load_test_of(self.build.kernel)
         )
@@ -186,7 +187,7 @@ class Worker:
         """Load-test a wheel that was stored without a passed load test.
 
         Raises:
-            LoadError: it cannot be imported.
+            LoadError: the wheel cannot be imported.
         """
         from builder.make import load  # noqa: PLC0415  half of what there is to import, and a hit needs none
 
@@ -212,7 +213,7 @@ class Worker:
     @contextlib.contextmanager
     def _lock(self, key: str) -> Iterator[None]:
         with contextlib.ExitStack() as held:
-            if self.shared.writable:  # else nothing in the store changes
+            if self.shared.writable:  # else the store does not change
                 held.enter_context(self.store.lock(key, give_up=lambda: self.shared.processes.cancelled))
             yield
 
@@ -230,7 +231,7 @@ class Worker:
         table, report = codec.encode(record), replace(built.report, log=str(log)).to_json()
         entry = StoredWheel(key=key, wheel=Path(built.name), sha256=sha256(built.content), record=table, report=report)
         if self.shared.writable:
-            with contextlib.suppress(PermissionError):  # another user's entry is in its place: delivered, and not kept
+            with contextlib.suppress(PermissionError):  # another user's entry is there: deliver, don't keep
                 entry = store.put(key, (built.name, built.content), record=table, report=report)
             self._remember(cell, record)
             why_object.remember(store, name, cell.variant, built)
@@ -239,11 +240,11 @@ class Worker:
     def _attempt(
         self, job: Job, key: str, log: Path, *, alone: bool = False, cache: CompiledFiles | None = None
     ) -> Built:
-        """Build once; with `alone`, after memory ran out, with one compiler and no other cell."""
+        """Build once; with `alone`, after memory ran out, use one compiler and run no other cell."""
         from builder.make import cell as building  # noqa: PLC0415  half of what there is to import, and a hit needs none
 
         cell, store, name = job.cell, self.store, self.build.name
-        # With a time limit, what was compiled outlives this process.
+        # With a time limit, the compiled files outlive this process.
         resumable = self.shared.writable and (self.ask.time_limit is not None or store.has_partial(key))
         scratch = store.partial(key) if resumable else store.scratch()
         with self._place(job, scratch, log, alone=alone, cache=cache or self.shared.cache) as place:
@@ -256,12 +257,12 @@ class Worker:
         if job.toolchain is not None:
             seconds = (report.compile_seconds or 0) + (report.finish_seconds or 0)
             store.set_measured(name, cell.variant, "seconds", seconds)
-            if not report.cached:  # else its largest file was not compiled
+            if not report.cached:  # else its largest file may not have been compiled
                 store.set_measured(name, cell.variant, "peak", report.peak_memory or 0)
         return replace(built, report=report)
 
     def _compile_part(self, job: Job, part: Part) -> CellOutcome:
-        """Compile a part of the objects, which other parts need not wait for."""
+        """Compile a part of the objects; other parts do not have to wait for it."""
         from builder.make import cell as building  # noqa: PLC0415
 
         cell = job.cell
@@ -282,7 +283,7 @@ class Worker:
         alone: bool,
         cache: CompiledFiles,
     ) -> Iterator[_BuildPlace]:
-        """Wait for memory and cores, and give what a build has; an error of it is looked at in view of the cache."""
+        """Wait for memory and cores, and yield the place of the build; check the cache after an error."""
         cell, ask, name = job.cell, self.ask, self.build.name
         admitted = self.shared.budget.admit(cell, alone=alone, learned=self.store.measured(name, cell.variant, "peak"))
         self._say(cell, "step", "waiting for memory and cores")
@@ -321,17 +322,16 @@ class Worker:
                 raise served.judged(error) from None
 
     def _remember(self, cell: Cell, record: BuildRecord) -> None:
-        with contextlib.suppress(OSError):  # a read-only store remembers nothing
+        with contextlib.suppress(OSError):  # a read-only store cannot remember
             self.store.set_last(self.build.name, cell.variant, key=record.key, record=codec.encode(record))
 
     def _deliver(self, cell: Cell, entry: StoredWheel, content: bytes, *, status: Status, reason: str) -> CellOutcome:
-        """Write a wheel of the store to the output folder, whole or not at all, and return the outcome of its cell.
+        """Write a stored wheel to the output folder, whole or not at all, and return the cell's outcome.
 
-        Another build may write a wheel of the same name at once, of the same kernel with other sources: the last one
-        stays.
+        If another build writes a wheel of the same name at the same time, from other sources, the last one wins.
 
         Raises:
-            ToolError: the content is not that of the entry, or it cannot be written.
+            ToolError: the content does not match the entry, or cannot be written.
         """
         if sha256(content) != entry.sha256:
             raise ToolError(f"'{entry.wheel}' changed while it was read", help="check the disk, and build again")
@@ -350,7 +350,7 @@ class Worker:
 
 
 def _stopped(cell: Cell, ask: Ask, made: tuple[File, ...] = ()) -> StoppedError:
-    """Return the outcome of a cell that was stopped; its compiled files are kept only under a time limit."""
+    """Return the error for a stopped cell; its compiled files are kept only under a time limit."""
     kept = "what was compiled is kept; the same command goes on from it" if ask.time_limit is not None else None
     error = StoppedError(f"{cell.variant}: stopped before it was finished", help=kept)
     error.files = made

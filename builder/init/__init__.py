@@ -20,7 +20,7 @@ from builder.matrix import rows
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9/._~:@%+?=&#-]+", re.ASCII)
 FRAMEWORKS = tuple(framework for framework in Framework if framework is not Framework.CTYPES)
-"""The frameworks of a new kernel: it begins with ops, and a plain library has none."""
+"""The frameworks of a new kernel, which starts with ops; so a plain library is not one of them."""
 _TAKEN = frozenset({"torch", "triton", "tvm_ffi", "numpy", "kernels", "builder"})
 
 
@@ -33,9 +33,9 @@ class Answers:
     backends: tuple[Backend, ...]
     license: str
     home: BuilderAddress | None = None
-    """The address from which its CI takes the builder."""
+    """The repository that its CI takes builder from."""
     flake: str | None = None
-    """The address from which its flake takes the builder."""
+    """The address that its flake takes builder from."""
     ci: Service | None = "github"
 
     @classmethod
@@ -49,10 +49,10 @@ class Answers:
         builder_url: str | None = None,
         ci: Service | None = "github",
     ) -> "Answers":
-        """Check what a user said; an unknown `builder_url` is looked for.
+        """Check a user's answers; without `builder_url`, look for the address.
 
         Raises:
-            BuilderError: all that cannot be.
+            BuilderError: with every invalid answer.
         """
         named = frozenset(backends)
         chosen = tuple(backend for backend in Backend if backend in named) or default_backends(framework)
@@ -66,13 +66,13 @@ class Answers:
             backends=chosen,
             license=license_,
             home=home,
-            flake=builder_url if home is None else home.flake,  # Nix reads more than a repository's address
+            flake=builder_url if home is None else home.flake,  # Nix accepts more than a repository's address
             ci=ci,
         )
 
 
 def possible_backends(framework: Framework) -> tuple[Backend, ...]:
-    """Return the backends that a framework can have a component, or for noarch a wheel, for."""
+    """Return the backends for which a framework can have a component or, for noarch, a wheel."""
     if framework is Framework.TORCH_NOARCH:
         return tuple(Backend)
     if framework is Framework.TORCH:
@@ -82,7 +82,7 @@ def possible_backends(framework: Framework) -> tuple[Backend, ...]:
 
 
 def default_backends(framework: Framework) -> tuple[Backend, ...]:
-    """Return the backends of a kernel whose author named none: what most people have."""
+    """Return the default backends of a kernel: the most common ones."""
     common = (Backend.CPU, Backend.CUDA)
     return tuple(backend for backend in common if backend in possible_backends(framework))
 
@@ -135,8 +135,8 @@ _REFUSAL = {
 
 
 def files(answers: Answers) -> dict[str, str]:
-    """Return the text of every file, by its path in the new directory."""
-    environment = templates.environment(_TEMPLATES, marks=("{@", "@}", "{@#", "#@}"))  # no language has these
+    """Return the text of every file, by its path in the new folder."""
+    environment = templates.environment(_TEMPLATES, marks=("{@", "@}", "{@#", "#@}"))  # no language uses these
     environment.filters["toml"] = toml.spelled
     environment.filters["nix"] = lambda value: json_text.line(value, escaped=False).replace("${", "\\${")
     values = _values(answers)
@@ -152,16 +152,16 @@ def files(answers: Answers) -> dict[str, str]:
 
 
 def _templates(folder: str) -> dict[str, str]:
-    """Return the templates of a folder by the paths of their files in a kernel."""
+    """Return the templates in a folder, by the path of their file in a kernel."""
     paths = [path.relative_to(_TEMPLATES).as_posix() for path in sorted((_TEMPLATES / folder).rglob(f"*{_SUFFIX}"))]
     return {path.removeprefix(f"{folder}/").removesuffix(_SUFFIX): path for path in paths}
 
 
 def write(tree: Mapping[str, str], directory: Path) -> None:
-    """Write the files under `directory`; a file that is there is never replaced.
+    """Write the files under `directory`; never replace an existing file.
 
     Raises:
-        NothingToDoError: one is there; nothing is written then.
+        NothingToDoError: a file exists; then nothing is written.
         BuilderError: the directory cannot be written.
     """
     try:

@@ -17,14 +17,14 @@ class Kernel:
     config: Config
     source: Source
     schema: int = 5
-    """The schema of the file; `config` is in the current one whatever it is."""
+    """The schema of the file; `config` is always in the current one."""
 
 
 def load(directory: Path, *, license: str | None = None) -> Kernel:
-    """Read the kernel in `directory`; `license` is for a config of an old schema that names none.
+    """Read the kernel in `directory`; `license` is used if a config of an old schema names none.
 
     Raises:
-        ConfigError: the config cannot be read, or has problems, all of which are reported.
+        ConfigError: the config cannot be read or has problems; the error lists all of them.
     """
     source = Source.read(directory / CONFIG, name=str(directory / CONFIG))
     parsed = read(source, license=license)

@@ -1,4 +1,4 @@
-"""Ask git about a folder that may be hostile; only this module and `git_fetch` start git, and git starts nothing."""
+"""Ask git about a folder that may be hostile; only this module and `git_fetch` run git, and git runs nothing else."""
 
 import contextlib
 import os
@@ -26,20 +26,20 @@ _REGULAR = ("100644", "100755")
 _SHA1_DIGITS = 40
 _SECONDS = 600
 _MOST_BYTES = 1 << 30
-"""Bytes that the files of a commit may have together; a kernel's have a thousandth."""
+"""The most bytes of a commit's files together; a kernel has a thousandth of that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The answer of git."""
+    """The result of a git command."""
 
     ok: bool
-    """Whether git did what it was asked."""
+    """Whether git succeeded."""
     output: str
 
     @property
     def line(self) -> str | None:
-        """The output without its line end; None where git failed or said nothing."""
+        """The output without its line end; None if git failed or printed nothing."""
         return self.output.strip() or None if self.ok else None
 
 
@@ -48,15 +48,15 @@ class Checkout:
     """A folder in a work tree of git."""
 
     root: Path
-    """The folder that has `.git`."""
+    """The folder that contains `.git`."""
     inside: str
-    """The folder that was asked about, relative to the root; empty for the root."""
+    """The folder in question, relative to the root; empty for the root."""
 
     @classmethod
     def around(cls, folder: Path) -> "Checkout | None":
-        """Return the checkout that a folder is in; None where it is in none that git may read.
+        """Return the checkout that contains a folder; None if there is none that git may read.
 
-        A bare repository counts as none: a clone can bring one among its files, with settings that run commands.
+        A bare repository does not count: a clone can contain one among its files, with settings that run commands.
 
         Raises:
             ToolError: git cannot be started.
@@ -71,11 +71,11 @@ class Checkout:
         relative = "" if inside is None or inside == root else inside.relative_to(root).as_posix()
         found = cls(root=root, inside=relative)
         repository = found.ask("rev-parse", "--absolute-git-dir").line
-        # A git before 2.38 would take the folder itself for a bare repository where its `.git` is none.
+        # With an invalid `.git`, a git before 2.38 would take the folder itself for a bare repository.
         return None if repository is None or os.path.realpath(repository) == os.path.realpath(root) else found
 
     def ask(self, *arguments: str) -> Answer:
-        """Run git in the root of the checkout, where no setting, hook or filter of it runs anything.
+        """Run git in the root of the checkout, without running its hooks, filters or configured commands.
 
         Raises:
             ToolError: git is not installed, cannot be started or does not answer.
@@ -84,20 +84,20 @@ class Checkout:
         return Answer(ok=done.returncode == 0, output=os.fsdecode(done.content))
 
     def commit(self, revision: str) -> str | None:
-        """Return the commit that a revision names."""
+        """Return the commit of a revision; None if there is none."""
         return self.ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}").line
 
     @property
     def is_shallow(self) -> bool:
-        """Whether the history is shallow."""
+        """Whether the clone is shallow."""
         return self.ask("rev-parse", "--is-shallow-repository").line == "true"
 
     def merge_base(self, commit: str) -> str | None:
-        """Return the commit at which the history of HEAD and of `commit` part."""
+        """Return the last common commit of HEAD and `commit`."""
         return self.ask("merge-base", "HEAD", commit).line
 
     def changed(self) -> bool:
-        """Whether files of the folder that git knows were changed since HEAD; what cannot be told counts as changed."""
+        """Whether tracked files of the folder differ from HEAD; True if git cannot tell."""
         names = self.ask("config", "--null", "--name-only", "--get-regexp", r"^filter\.").output.split("\0")
         settings: list[str] = []
         for name in sorted(set(filter(None, names))):
@@ -106,13 +106,13 @@ class Checkout:
                 return True
             for key in ("clean", "smudge", "process", "required"):
                 settings += ("-c", f"filter.{match['name']}.{key}={'false' if key == 'required' else ''}")
-        # Work trees of submodules have settings of their own: only which commit they are at is looked at.
+        # Work trees of submodules have their own settings: compare only the commits that they are at.
         options = ("--porcelain", "--untracked-files=no", "--ignore-submodules=dirty")
         answer = self.ask(*settings, "status", *options, "--", self.inside or ".")
         return not answer.ok or answer.output != ""
 
     def regular_files(self, commit: str) -> Mapping[str, str] | None:
-        """Return the object of each regular file that the folder had in a commit, by path; None where it was not."""
+        """Return the objects of the folder's regular files in a commit, by path; None if the commit lacks the folder."""
         files = self._files(commit)
         return None if files is None else {file.path: file.object for file in files}
 
@@ -127,10 +127,10 @@ class Checkout:
         return tuple(files) if tree.ok else None
 
     def write_tree(self, commit: str, target: Path) -> bool:
-        """Write the regular files that the folder had in a commit, as they are stored; return whether it was there.
+        """Write the regular files that the folder has in a commit, as stored; return whether the folder exists there.
 
-        Links and paths that leave the folder are left out, so what needs them counts as changed. So does a file with
-        other content in the checkout than in the commit: with other line ends, or from Git LFS.
+        Links and paths that leave the folder are left out, so files that need them count as changed. So do files whose
+        checkout differs from the commit, as with converted line ends or Git LFS.
 
         Raises:
             BuilderError: the files are larger than those of any kernel.
@@ -152,7 +152,7 @@ class Checkout:
             content.seek(0)
             for file in files:
                 found, path = _next_object(content, file), target / file.path
-                # No work tree can have it where there are a file and a folder of one name.
+                # a file and a folder of the same name cannot both exist in a work tree
                 with contextlib.suppress(FileExistsError, NotADirectoryError, IsADirectoryError, ValueError):
                     if found is not None:
                         path.parent.mkdir(parents=True, exist_ok=True)
@@ -168,13 +168,13 @@ class _File:
 
 
 def object_of(content: bytes, *, like: str) -> str:
-    """Return the name that git gives to a file with this content, by the hash function of another name."""
+    """Return git's name for a file with this content, with the hash function of the name `like`."""
     function = "sha1" if len(like) == _SHA1_DIGITS else "sha256"
     return git_blob(content, function=function)
 
 
 def _next_object(content: BinaryIO, file: _File) -> bytes | None:
-    """Read the next object of `cat-file --batch`; None where the repository lacks it."""
+    """Read the next object of `cat-file --batch`; None if the repository lacks it."""
     header = content.readline().split()
     if len(header) != len(("object", "type", "size")):
         return None
@@ -184,7 +184,7 @@ def _next_object(content: BinaryIO, file: _File) -> bytes | None:
 
 
 def make_copy(folder: Path, *arguments: str) -> None:
-    """Run git on a copy that this process made, without the settings of any user; local clones are allowed.
+    """Run git on a copy made by this process, without any user's settings; local clones are allowed.
 
     Raises:
         ToolError: git cannot be started, or failed.
@@ -201,7 +201,7 @@ def program() -> str:
     """Return the path of git.
 
     Raises:
-        ToolError: there is none.
+        ToolError: git is not installed.
     """
     found = shutil.which("git")
     if found is None:
@@ -215,12 +215,12 @@ def is_here() -> bool:
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """Return the variables that git sees: where it is and whose settings hold, and none of the user's `GIT_…`."""
+    """Return git's variables: the repository and the settings to use, and none of the user's `GIT_…`."""
     home = os.path.expanduser("~")  # noqa: PTH111  pathlib raises where no home is known
     return {
         "PATH": os.defpath,
         "HOME": home,
-        # Nothing above the folder is taken for a repository where its own `.git` is none.
+        # If the folder's own `.git` is invalid, git must not use a repository above it.
         "GIT_CEILING_DIRECTORIES": str(folder.parent),
         "GIT_ALLOW_PROTOCOL": "",
         **VARIABLES,

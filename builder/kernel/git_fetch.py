@@ -1,4 +1,4 @@
-"""Fetch the tree of one commit of a repository elsewhere, with the submodules that are wanted, as it is stored."""
+"""Fetch the files of one commit from another repository, with the wanted submodules, as they are stored."""
 
 import contextlib
 import os
@@ -22,31 +22,31 @@ _SETTINGS = (
     *("-c", "advice.detachedHead=false", "-c", "maintenance.auto=false", "--no-pager", "--no-replace-objects"),
 )
 _AS_STORED = "* -text -eol -ident -filter -working-tree-encoding -export-subst\n"
-"""Attributes before those of the tree: a file is what its commit has, whatever the machine."""
+"""Attributes that override the tree's, so that a file has the content of its commit on every machine."""
 _ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_NAMESPACE")
-"""Variables by which git would work in another folder."""
+"""Variables that would make git work in another folder."""
 _SUBMODULE = "160000"
 _DEEPEST = 8
-"""The most submodules that may be in one another."""
+"""The deepest nesting of submodules."""
 
 Submodules = bool | tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetcher:
-    """The way to fetch commits; the user's own settings of git hold, such as a proxy."""
+    """Fetches commits with the user's own settings of git, such as a proxy."""
 
     environ: Mapping[str, str]
     resolve: Callable[[str], str] = lambda source: source
-    """The place that a URL is fetched from."""
+    """Maps a URL to the place to fetch it from."""
     protocols: tuple[str, ...] = ("https", "http", "ssh", "file")
-    """Those that git may use; for others it would start programs that are named in the URL."""
+    """The protocols that git may use; for others, git would start programs named in the URL."""
     processes: Processes = field(default_factory=Processes)
 
     def fetch(self, source: str, commit: str, target: Path, *, submodules: Submodules = ()) -> None:
-        """Make `target` the files of one commit; a commit is a hash over all of them.
+        """Write the files of one commit into `target`; the commit is a hash over all of them.
 
-        `target` is there whole, or not at all.
+        `target` is never incomplete.
 
         Raises:
             ToolError: git cannot be started, or the repository cannot be reached or lacks the commit or a submodule.
@@ -56,7 +56,7 @@ class Fetcher:
         try:
             self._checkout(source, commit, aside, submodules=submodules, depth=0)
             aside.chmod(0o755)  # the store may belong to a group
-            with contextlib.suppress(OSError):  # another build was first
+            with contextlib.suppress(OSError):  # another build was faster
                 aside.rename(target)
         finally:
             shutil.rmtree(aside, ignore_errors=True)
@@ -80,7 +80,7 @@ class Fetcher:
         shutil.rmtree(folder / ".git")
 
     def _bring(self, folder: Path, source: str, commit: str) -> None:
-        """Bring the commit alone, or where the server does not give single commits, all that it has."""
+        """Fetch only the commit, or if the server does not allow that, all branches and tags."""
         place = self.resolve(source)
         done = self._git(folder, "fetch", "--quiet", "--no-tags", "--depth", "1", "--", place, commit)
         if done.returncode == 0:
@@ -93,7 +93,7 @@ class Fetcher:
             raise _failure(source, commit, why, place=place)
 
     def _wanted(self, folder: Path, source: str, submodules: Submodules) -> Iterator[tuple[str, str, str]]:
-        """Yield path, commit and URL of each submodule that is wanted."""
+        """Yield path, commit and URL of each wanted submodule."""
         if submodules is False or submodules == ():
             return
         commits: dict[str, str] = {}
@@ -144,10 +144,10 @@ class Fetcher:
 
 
 def _absolute(url: str, source: str) -> str:
-    """Return the URL of a submodule, which may be relative to that of its repository.
+    """Return the absolute URL of a submodule, which may be relative to its repository's URL.
 
     Raises:
-        ToolError: it is no URL of https, http or ssh, so it could be an option, or a program for git to start.
+        ToolError: it is not a URL of https, http or ssh, so git could take it for an option or a program to start.
     """
     if url.startswith(("./", "../")):
         parts = urlsplit(source)

@@ -31,11 +31,11 @@ class SourceSet:
     paths: tuple[str, ...]
     """POSIX paths, relative to the root, sorted."""
     shipped: frozenset[str] = frozenset()
-    """Those of the Python package that the wheel has."""
+    """The files of the Python package that go into the wheel."""
 
     def read(self, path: str) -> bytes:
         """Return the content of a file of the set."""
-        # Strings and no buffer: half of what `Path.read_bytes` costs, for thousands of small files.
+        # Strings and no `Path`: twice as fast for thousands of small files.
         with open(f"{self.root}/{path}", "rb", buffering=0) as stream:  # noqa: PTH123
             return stream.read()
 
@@ -47,19 +47,19 @@ def package_directory(config: Config) -> str:
 
 
 def rendered_package(config: Config) -> str:
-    """Return the directory of the Python package in a rendered project, whatever it is in the kernel."""
+    """Return the directory of the Python package in a rendered project; it may differ in the kernel."""
     named = config.framework if config.framework in (Framework.TVM_FFI, Framework.CTYPES) else Framework.TORCH
     return f"{named}-ext/{config.general.name.module}"
 
 
 def readme(config: Config) -> str | None:
-    """Return the file that describes the wheel, relative to the root."""
+    """Return the file with the wheel's description, relative to the root."""
     named = config.wheel.readme
     return None if named is None else posixpath.normpath(named)
 
 
 def license_files(paths: Iterable[str]) -> tuple[str, ...]:
-    """Return the license files among paths, sorted."""
+    """Return the license files among the paths, sorted."""
     return tuple(sorted(path for path in paths if _LICENSE.fullmatch(path)))
 
 
@@ -69,7 +69,7 @@ def source_set(kernel: Kernel, *, backend: Backend | None = None, tree: Tree | N
     Pass `tree` to walk the folder once for several calls.
 
     Raises:
-        ConfigError: a file is missing or outside the project, or the Python package is; all are reported.
+        ConfigError: a file or the Python package is missing or outside the project; all such problems are reported.
     """
     finder = _Finder(kernel, tree or Tree.of(kernel.root))
     found: set[str] = set()
@@ -81,7 +81,7 @@ def source_set(kernel: Kernel, *, backend: Backend | None = None, tree: Tree | N
     found.update(shipped, license_files(finder.tree.plain_files("")), finder.readme())
     if finder.problems:
         has = kernel.source.has
-        # An upgrade adds components to old configs: their problems are those of one that is in the text.
+        # An upgrade adds components to old configs; their problems repeat those of a component in the text.
         known = {problem.message for problem in finder.problems if has(problem.key)}
         raise kernel.source.error(*(each for each in finder.problems if has(each.key) or each.message not in known))
     return SourceSet(root=finder.tree.root, paths=tuple(sorted(found)), shipped=shipped)
@@ -90,24 +90,24 @@ def source_set(kernel: Kernel, *, backend: Backend | None = None, tree: Tree | N
 def expand(
     kernel: Kernel, entries: Sequence[str], *, exclude: Sequence[str] = (), tree: Tree | None = None
 ) -> tuple[str, ...]:
-    """Return the files that the entries of a `src` name: globs expanded, each file once, in the order of the entries.
+    """Expand the entries of a `src` to files: each file once, in the order of the entries.
 
-    Files of foreign sources and generated files are left out: they are not in the kernel's tree.
+    Foreign and generated files are left out: they are not in the kernel's tree.
 
     Raises:
-        ConfigError: an entry names no file, or one outside the project; every such entry of the kernel is reported.
+        ConfigError: an entry names no file, or a file outside the project; all such entries of the kernel are reported.
     """
     finder = _Finder(kernel, tree or Tree.of(kernel.root))
     found = tuple(dict.fromkeys(finder.entries((), entries)))
     if finder.problems:
-        source_set(kernel, tree=finder.tree)  # the same problems, each at its key
+        source_set(kernel, tree=finder.tree)  # raises the same problems, each at its key
         raise kernel.source.error(*finder.problems)
     return files_without(found, exclude)
 
 
 @dataclass(frozen=True, slots=True)
 class _Finder:
-    """A search for the files of a kernel, which notes every problem and goes on."""
+    """Searches for the files of a kernel, and collects all problems."""
 
     kernel: Kernel
     tree: Tree
@@ -125,8 +125,8 @@ class _Finder:
         self.problems.append(self.kernel.source.problem(code, message, path=place, key=key, help=help))
 
     def accepts(self, place: KeyPath, file: str) -> bool:
-        """Whether a build can read a file; if not, why is noted."""
-        if not file.isprintable():  # a glob finds what no config can list
+        """Whether a build can read a file; if not, note the problem."""
+        if not file.isprintable():  # a glob finds names that no config can contain
             message = f"the file {quoted(file)} has a name with characters that CMake and JSON cannot hold"
             self.refuse("B030", message, place, help="rename the file")
             return False
@@ -135,7 +135,7 @@ class _Finder:
         path = self.tree.path(file)
         try:
             inside, is_file, is_directory = self.tree.contains(file), path.is_file(), path.is_dir()
-        except OSError as error:  # a name that is too long, a loop of links
+        except OSError as error:  # the name is too long, or links form a loop
             self.refuse("B030", f"cannot read {quoted(file)}: {error.strerror}", place)
             return False
         if not inside:
@@ -164,7 +164,7 @@ class _Finder:
         self.refuse("B035", f"too many files under {quoted(directory)}", place, help=remedy)
 
     def under(self, place: KeyPath, directory: str, *, named: str, wanted: Callable[[str], bool]) -> Iterator[str]:
-        """Yield the files that are wanted below a directory, which the config calls `named`."""
+        """Yield the wanted files below a directory, which the config spells `named`."""
         try:
             files = self.tree.walk(directory)
         except TooManyFilesError:
@@ -196,12 +196,12 @@ class _Finder:
         yield from (file for file in files if self.accepts(place, file))
 
     def of_table(self, path: KeyPath, table: SourceTable) -> tuple[str, ...]:
-        """Return the sources of a table; note entries that name none, and an `exclude` that leaves none."""
+        """Return the sources of a table; note entries without files, and an `exclude` that leaves no source."""
         before = len(self.problems)
         found = tuple(self.entries((*path, "src"), table.src))
         if len(self.problems) > before:
             return files_without(found, table.exclude)
-        # As globs see them; the path in a foreign tree is behind its name.
+        # The paths as globs see them; in a foreign tree, the path after its name.
         elsewhere = (entry.rpartition(":") for entry in table.src if self.kernel.config.is_elsewhere(entry))
         files = (*found, *(f"{name}{colon}{posixpath.normpath(path)}" for name, colon, path in elsewhere))
         for number, entry in enumerate(table.exclude):
@@ -212,7 +212,7 @@ class _Finder:
         if files and table.exclude and not left:
             message = "no source is left: 'exclude' names every file of 'src'"
             self.refuse("B041", message, (*path, "exclude"), help="leave out the table, or narrow it")
-        compiled = [file for file in left if not file.endswith(HEADERS)]  # headers take no flags
+        compiled = [file for file in left if not file.endswith(HEADERS)]  # headers do not get flags
         for entry in table.file_flags:
             if not files_named(entry, compiled):
                 message, place = f"no source matches {quoted(entry)}", (*path, "file-flags", entry)
@@ -220,7 +220,7 @@ class _Finder:
         return files_without(found, table.exclude)
 
     def of_steps(self) -> Iterator[str]:
-        """Yield the scripts and the inputs of steps; refuse outputs that are files of the kernel."""
+        """Yield the scripts and inputs of steps; refuse outputs that exist in the kernel."""
         for number, step in enumerate(self.kernel.config.generate):
             path: KeyPath = ("generate", number)
             script = posixpath.normpath(step.script)
@@ -237,7 +237,7 @@ class _Finder:
         """Yield the headers in the include directories of a backend, or of all."""
         config = self.kernel.config
         folders: list[tuple[KeyPath, str]] = [] if config.framework is Framework.TORCH_NOARCH else [((), "csrc")]
-        # Problems of components are told first.
+        # Problems of components are reported first.
         for path, table in sorted(config.tables(backend), key=lambda found: found[0][0] != "kernel"):
             for number, entry in enumerate(table.include):
                 if foreign_path(entry, config.sources) is None:
@@ -252,7 +252,7 @@ class _Finder:
                 self.refuse("B031", f"{quoted(directory)} leaves the project through a symbolic link", place)
 
     def package(self) -> Iterator[str]:
-        """Yield the files of the Python package that a wheel has by their extensions."""
+        """Yield the files of the Python package that have the wheel's extensions."""
         config, tree = self.kernel.config, self.tree
         directory, usual = package_directory(config), rendered_package(config)
         has_module = tree.is_file(f"{directory}/__init__.py")
@@ -292,7 +292,7 @@ class _Finder:
         self.refuse("B032", f"the Python package '{directory}/__init__.py' does not exist", place, help=remedy)
 
     def data(self) -> Iterator[str]:
-        """Yield the files of `wheel.data`: of the Python package, and none that every build writes into it."""
+        """Yield the files of `wheel.data`, which must be in the Python package; refuse files that builds write themselves."""
         config = self.kernel.config
         package = package_directory(config)
         extensions = (f"_ops_{name}.py" for name in config.extension)

@@ -1,4 +1,4 @@
-"""The files of a user's directory: walked in order, through symbolic links, never out of it and never for ever."""
+"""Walk the files of a user's directory in order, following symbolic links, but never out of it or for ever."""
 
 import fnmatch
 import os
@@ -15,32 +15,32 @@ from builder.config.values import ProjectPath
 
 MOST_FILES = 200_000
 _MOST_WAYS = 16
-"""Ways through links on which a walk enters one directory; each level of links would double them."""
+"""The most paths by which a walk enters one directory through links; each level of links would double them."""
 _WILDCARD = re.compile(r"[*?[]")
 NAMES: Mapping[str, Any] = toml.loads((resources.DATA / "source-files.toml").read_text(encoding="utf-8"))
-"""What files of a kernel are, by their names; the file says what each key means."""
+"""Kinds of files in a kernel, by name; the data file explains each key."""
 HEADERS = tuple(NAMES["headers"])
 
 
 class TooManyFilesError(Exception):
-    """A directory has more files than any kernel; usually because of links that multiply it."""
+    """A directory has more files than any kernel, usually because links multiply them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A directory, and what has been asked about it so far."""
+    """A directory, with cached answers about it."""
 
     root: Path
     real_root: str
     _inside: dict[str, bool] = field(default_factory=dict)
-    """Whether a path stays in the tree when links are followed."""
+    """Whether a path stays inside the tree when links are followed."""
     _walks: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _globs: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _folders: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _plain: set[str] = field(default_factory=set)
-    """Regular files that a walk has met in a directory of the tree."""
+    """Regular files that a walk has found."""
     entered: set[str] = field(default_factory=set)
-    """Directories that walks have been in, also where they found nothing."""
+    """Directories that walks have entered, even if they found nothing."""
 
     @classmethod
     def of(cls, root: Path) -> "Tree":
@@ -53,15 +53,15 @@ class Tree:
         return self.root / relative
 
     def is_file(self, relative: str) -> bool:
-        """Whether `relative` is a file, following links; False for a name that no file system takes."""
+        """Whether `relative` is a file, following links; False for a name that no file system allows."""
         return os.path.isfile(f"{self.root}/{relative}")  # noqa: PTH113  strings: this runs for many files
 
     def is_directory(self, relative: str) -> bool:
-        """Whether `relative` is a directory, links followed."""
+        """Whether `relative` is a directory, following links."""
         return os.path.isdir(f"{self.root}/{relative}")  # noqa: PTH112
 
     def contains(self, relative: str) -> bool:
-        """Whether `relative` stays in the tree when links are followed."""
+        """Whether `relative` stays inside the tree when links are followed."""
         if relative not in self._inside:
             self._inside[relative] = self._is_inside(os.path.realpath(self.root / relative))
         return self._inside[relative]
@@ -70,7 +70,7 @@ class Tree:
         return real == self.real_root or real.startswith(self.real_root.rstrip(os.sep) + os.sep)
 
     def has_plain(self, relative: str) -> bool:
-        """Whether `relative` is a regular file of the tree and not a link: the common case, checked by one look."""
+        """Whether `relative` is a regular file and not a link: the common case, which needs one look."""
         if relative in self._plain:
             return True
         path = os.path.join(self.root, relative)  # noqa: PTH118  strings: this runs once for each file
@@ -80,16 +80,16 @@ class Tree:
             return False
 
     def plain_files(self, folder: str) -> tuple[str, ...]:
-        """Return the names of the regular files directly in `folder`, sorted; hidden ones and links are none."""
+        """Return the sorted names of the regular files directly in `folder`, without hidden files and links."""
         if folder not in self._folders:
             self._folders[folder] = tuple(name for name, kind in self._entries(folder) if kind == "plain")
         return self._folders[folder]
 
     def walk(self, start: str) -> tuple[str, ...]:
-        """Return the files under `start`, relative to the root, but no hidden ones.
+        """Return the files under `start` that are not hidden, relative to the root.
 
         Raises:
-            TooManyFilesError: there are more than a kernel has.
+            TooManyFilesError: there are more files than any kernel has.
         """
         if start not in self._walks:
             self._walks[start] = tuple(self._walk(start))
@@ -123,7 +123,7 @@ class Tree:
             pending.extend(reversed(directories))
 
     def _entries(self, relative: str) -> list[tuple[str, str]]:
-        """Return the name and the kind of what is in a directory, sorted: `plain`, `folder`, or another."""
+        """Return the sorted names and kinds of a directory's entries: `plain`, `folder`, or another."""
         try:
             with os.scandir(self.root / relative) as entries:
                 return sorted((entry.name, _kind(entry)) for entry in entries if not entry.name.startswith("."))
@@ -153,13 +153,13 @@ def _kind(entry: "os.DirEntry[str]") -> str:
         if entry.is_file(follow_symlinks=False):
             return "plain"
         return "folder" if entry.is_dir() else "other"
-    except OSError:  # a loop of links
+    except OSError:  # links form a loop
         return "other"
 
 
 @dataclass(frozen=True, slots=True)
 class Matcher:
-    """A pattern, matched segment by segment, keeping every position reached: linear however many `**` there are."""
+    """A pattern that is matched segment by segment with all reached positions: linear time for any number of `**`."""
 
     patterns: tuple[re.Pattern[str] | None, ...]
     """The pattern of each segment; None stands for `**`."""
@@ -173,7 +173,7 @@ class Matcher:
         return cls(patterns, {"": _past_stars(patterns, {0})})
 
     def matches(self, path: str) -> bool:
-        """Whether the pattern names a path."""
+        """Whether the pattern matches a path."""
         folder, _, name = path.rpartition("/")
         return len(self.patterns) in self._step(self._reached(folder), name)
 
@@ -202,14 +202,14 @@ def _past_stars(patterns: Sequence[re.Pattern[str] | None], reached: set[int]) -
 
 
 class ListedPath(ProjectPath):
-    """A source that is elsewhere than its entry in `src` says: in a foreign tree, or where a build generates it."""
+    """A source that is not at the path of its `src` entry: it is in a foreign tree, or a build generates it."""
 
     listed: str
-    """The text that globs are compared with."""
+    """The path that globs are compared with."""
 
 
 def files_named(pattern: str, files: Iterable[str]) -> tuple[str, ...]:
-    """Return the files that a path or a glob names."""
+    """Return the files that match a path or a glob."""
     normal = posixpath.normpath(pattern)
     matcher = Matcher.of(normal.split("/"))
     texts = ((file, file.listed if isinstance(file, ListedPath) else file) for file in files)
@@ -217,6 +217,6 @@ def files_named(pattern: str, files: Iterable[str]) -> tuple[str, ...]:
 
 
 def files_without(files: Sequence[str], exclude: Iterable[str]) -> tuple[str, ...]:
-    """Return the files that none of the entries of an `exclude` names."""
+    """Return the files that match no entry of an `exclude`."""
     out = {file for pattern in exclude for file in files_named(pattern, files)}
     return tuple(file for file in files if file not in out)

@@ -1,4 +1,4 @@
-"""Make a virtual environment of pinned wheels at `out`; runs in Nix's sandbox, with no network."""
+"""Make a virtual environment from pinned wheels at `out`; runs in Nix's sandbox, without network."""
 
 import json
 import os
@@ -14,7 +14,7 @@ def main() -> None:
     out = Path(os.environ["out"])
     wheels = json.loads(os.environ["wheels"])
     subprocess.run([sys.executable, "-I", "-m", "venv", "--without-pip", "--symlinks", str(out)], check=True)
-    # A folder of links and not the files themselves: pip would note their paths, and keep them alive.
+    # A folder of links to the files: pip would record the files' own paths, and so keep them alive.
     links = Path.cwd() / "wheels"
     links.mkdir()
     for wheel in wheels:
@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def _installed_as(wheel: dict[str, Any]) -> str:
-    """Return the name by which pip takes a wheel: of another system, its files are unpacked and not run."""
+    """Return the file name for pip; a wheel for another system is only unpacked, so it gets a name that pip accepts."""
     file: str = wheel["file"]
     if not wheel.get("foreign"):
         return file

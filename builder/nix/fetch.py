@@ -1,4 +1,4 @@
-"""Fetch one pinned wheel with pip, from wherever the user's settings say; Nix checks what came."""
+"""Fetch one pinned wheel with pip, by the user's settings; Nix checks the hash."""
 
 import os
 import runpy
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def target(file: str, python: str) -> list[str]:
-    """Return the options that make pip choose for the machine of the wheel, and not for the one it runs on."""
+    """Return the options with which pip chooses for the wheel's machine, and not for this one."""
     _, _, tag, abi, platforms = file.removesuffix(".whl").rsplit("-", 4)
     options = [f"--platform={platform}" for platform in platforms.split(".")]
     if not tag.startswith("py"):

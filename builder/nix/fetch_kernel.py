@@ -1,4 +1,4 @@
-"""Fetch all files of a locked kernel with the hub's own library, by the user's settings; Nix checks what came."""
+"""Fetch all files of a locked kernel with the hub's library, by the user's settings; Nix checks the hash."""
 
 import os
 import runpy
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 LIBRARY = "huggingface-hub"
-"""Any version will do: whatever it fetches has to have the hash."""
+"""Any version will do, since the hash decides."""
 
 
 def main() -> None:
@@ -36,11 +36,11 @@ def fetch(repository: str, commit: str, out: Path) -> None:
         HfApi().snapshot_download(repository, revision=commit, repo_type="kernel", local_dir=out)
     except Exception as error:  # noqa: BLE001  the library and its HTTP client raise many
         refuse(next(iter(str(error).strip().splitlines()), type(error).__name__))
-    shutil.rmtree(out / ".cache", ignore_errors=True)  # what the library leaves
+    shutil.rmtree(out / ".cache", ignore_errors=True)  # files that the library leaves
 
 
 def refuse(why: str) -> NoReturn:
-    """End with what can be done."""
+    """End with the remedy."""
     raise SystemExit(
         f"error: cannot get the locked kernel '{os.environ['repository']}' at {os.environ['commit'][:7]}: {why}\n"
         "  help: 'builder build --engine nix' brings it; or bring all of the lock, in the folder of the kernel:\n"

@@ -1,4 +1,4 @@
-"""The pip of a Python and the user's settings for it, for the scripts beside, which run without `builder`."""
+"""Find a Python's pip and the user's settings for it, for the scripts in this folder, which run without `builder`."""
 
 import importlib.util
 import os
@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 
 _SHARED = Path("/usr/share/python-wheels")
-"""Where Debian keeps what its ensurepip has elsewhere."""
+"""The folder with Debian's wheels, which other Pythons have inside ensurepip."""
 _OPTIONS = ["--quiet", "--disable-pip-version-check", "--no-cache-dir", "--no-input"]
 
 
 def command() -> list[str]:
-    """Return the command that runs pip: the installed one, else the one that ensurepip would install."""
+    """Return the command that runs pip: the installed one, or else the one in ensurepip."""
     if importlib.util.find_spec("pip") is not None:
         return [sys.executable, "-I", "-m", "pip", *_OPTIONS]
     ensurepip = importlib.util.find_spec("ensurepip")
@@ -26,10 +26,10 @@ def command() -> list[str]:
 
 
 def settings() -> dict[str, str]:
-    """Return the variables for pip, with certificates where there are some."""
-    # Nix sets what the user has not to nothing, and pip takes nothing for a value.
+    """Return the variables for pip, with a certificate file if there is one."""
+    # Nix sets missing variables to the empty text, which pip would take for a value.
     env = {name: value for name, value in os.environ.items() if value} | {"HOME": str(Path.cwd())}
-    if not Path(env.get("PIP_CERT", "")).is_file():  # or a file that the sandbox does not show
+    if not Path(env.get("PIP_CERT", "")).is_file():  # or a file outside of the sandbox
         env.pop("PIP_CERT", None)
         if env.get("certificates"):
             env["PIP_CERT"] = env["certificates"]

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 core = Path(os.environ["core"])
-if not os.environ.get("checkout"):  # the package itself and not a folder that has it
+if not os.environ.get("checkout"):  # the package itself, and not a folder that contains it
     (Path.cwd() / "builder").symlink_to(core)
     core = Path.cwd()
 sys.path.insert(0, str(core))
 
-# Its place is known only now.
+# Its path is known only now.
 sys.exit(importlib.import_module(os.environ.get("module", "builder.make.derivation")).main(os.environ))
