@@ -1,1 +1,1 @@
-"""Build environments: pinned wheels become a virtual environment, with a Python of this machine."""
+"""Turn pinned wheels into virtual environments, with a Python of this machine."""

@@ -1,7 +1,8 @@
-"""The pinned C and C++ compilers of `--toolchain pinned`: packages of Debian by hash, which run on any Linux.
+"""Install the C and C++ compilers of `--toolchain pinned`: Debian packages, pinned by hash, that run on any Linux.
 
-Each program is started by a script through the loader and the libraries that are pinned with it, so that nothing of the
-machine but its kernel and `/bin/sh` decides what it writes. The scripts name no folder: the same files work anywhere.
+A script starts each program through the loader and the libraries that are pinned with it, so its output depends on
+nothing of the machine but the Linux kernel and `/bin/sh`. The scripts contain no absolute path: the same files work in
+any folder.
 """
 
 import os
@@ -30,7 +31,7 @@ _NEVER = re.compile(
     r"(?!usr/)|usr/share/|usr/bin/.*(?:gcov|gprof|gp-|lto-dump|dwp)|.*/lib(?:[atl]|ub|hwa)san(?:_preinit)?\.(?:a|o|so)$"
     r"|.*/(?:gconv|audit|gprofng|plugin|bfd-plugins)/"
 )
-"""Files that no build uses, a third of the bytes: the sanitizers, profilers, documentation."""
+"""Files that no build uses, a third of the bytes: sanitizers, profilers, documentation."""
 _FILE_NAME = str.maketrans("+/", "-_", "=")
 _NAMES = {"CXX": "g++", "CC": "gcc"}
 _BINUTILS = ("ar", "as", "ld", "nm", "objcopy", "objdump", "ranlib", "strip")
@@ -39,7 +40,7 @@ _REMEDY = f"{MIRROR} names a mirror of Debian, or a folder with its 'pool'; HTTP
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PinnedPackage:
-    """A package of Debian by its content."""
+    """A Debian package, pinned by hash."""
 
     path: str
     """Its path below a mirror, such as `pool/main/g/gcc-12/g++-12_12.2.0-14_amd64.deb`."""
@@ -51,27 +52,27 @@ class PinnedCompilers:
     """The compilers for one system."""
 
     target: str
-    """The system that they compile for, such as `aarch64-linux`."""
+    """The system for which they compile, such as `aarch64-linux`."""
     version: str
     """The number in the names of the programs."""
     hash: str
-    """The hash of all files as they are unpacked, as Nix writes it."""
+    """The hash of all unpacked files, as Nix spells it."""
     packages: tuple[PinnedPackage, ...]
 
     @property
     def name(self) -> str:
-        """Their name in a store."""
+        """Their folder's name in a store."""
         return f"{self.target}-{self.hash.removeprefix('sha256-').translate(_FILE_NAME)[:32]}"
 
     @property
     def triple(self) -> str:
-        """The first part of the names of their programs."""
+        """The prefix of the programs' names."""
         return str(built_systems()[self.target].triple)
 
 
 @cache
 def pinned() -> Mapping[str, PinnedCompilers]:
-    """Return the compilers that are pinned for this machine, by the system that they compile for."""
+    """Return the pinned compilers for this machine, by the system for which they compile."""
     table: Mapping[str, Any] = toml.loads(TABLE.read_text(encoding="utf-8"))
     if toolchain.system() != table["runs-on"]:
         return {}
@@ -91,11 +92,11 @@ def pinned() -> Mapping[str, PinnedCompilers]:
 
 
 def folder(target: str, fetching: Fetching) -> Path:
-    """Return the folder with the compilers for a system, verified, fetched if it is not there.
+    """Return the verified folder with the compilers for a system; fetch them if the store lacks them.
 
     Raises:
         NotHereError: none are pinned.
-        ToolError: they cannot be fetched, or are not what is pinned.
+        ToolError: they cannot be fetched, or do not have the pinned hash.
         StoreError: the store cannot be written.
     """
     wanted = pinned().get(target)
@@ -115,7 +116,7 @@ def folder(target: str, fetching: Fetching) -> Path:
 
 
 def _made(wanted: PinnedCompilers, scratch: Path, fetching: Fetching) -> Path:
-    """Fetch and unpack the packages, and return the tree that they give."""
+    """Fetch and unpack the packages, and return the tree with their files."""
     places = mirrors(fetching.environ)
     fetching.progress(f"fetching the pinned compilers for {wanted.target}: {len(wanted.packages)} packages")
     fresh = scratch / "fresh"
@@ -155,7 +156,7 @@ def _fetched(package: PinnedPackage, places: tuple[str, ...], scratch: Path, fet
 
 
 def variables(folders: Mapping[str, Path], environ: Mapping[str, str]) -> dict[str, str]:
-    """Return `environ` with the compilers in these folders, each by the system that it compiles for, and no others."""
+    """Return `environ` with the compilers in these folders, by the system for which they compile, and no others."""
     paths = (*(str(folder / "usr/bin") for folder in folders.values()), environ.get("PATH", os.defpath))
     result = {name: value for name, value in environ.items() if name not in _NAMES}
     here = folders.get(toolchain.system())
@@ -168,12 +169,12 @@ def variables(folders: Mapping[str, Path], environ: Mapping[str, str]) -> dict[s
 
 
 def is_wanted(path: str) -> bool:
-    """Whether a file of a package, by its path below the root, is a part of the compilers."""
+    """Whether a file of a package, by its path below the root, belongs to the compilers."""
     return _NEVER.match(path) is None
 
 
 def arrange(root: Path, wanted: PinnedCompilers) -> None:
-    """Have each program below `root` started by a script, and the compilers find their parts below it.
+    """Replace each program below `root` by a script, so that the compilers find their parts below `root`.
 
     Raises:
         OSError: a file cannot be written.
@@ -189,7 +190,7 @@ def arrange(root: Path, wanted: PinnedCompilers) -> None:
         (own / name).unlink(missing_ok=True)
         (own / name).symlink_to(f"../../bin/{wanted.triple}-{name}")
     for name in ("lib", "lib64"):
-        (root / name).symlink_to(f"usr/{name}")  # linker scripts name files so
+        (root / name).symlink_to(f"usr/{name}")  # linker scripts use these paths
     for name in ("gcc", "g++"):
         alias = root / "usr/bin" / f"{wanted.triple}-{name}"
         alias.unlink(missing_ok=True)
@@ -206,7 +207,7 @@ def _is_program(path: Path, root: Path) -> bool:
 def _script(real: Path, name: str, wanted: PinnedCompilers) -> str:
     """Return the script that starts a program.
 
-    Headers of the compilers are named as they are on Debian, wherever the root is.
+    The compilers report their headers under Debian's paths, wherever the root is.
     """
     options = ' --sysroot="$root" -ffile-prefix-map="$root"=' if _DRIVERS.search(name) else ""
     packages = "".join(f"# {package.sha256}\n" for package in wanted.packages)

@@ -1,4 +1,4 @@
-"""Packages of Debian: which mirrors have them, and how they are unpacked."""
+"""Find Debian packages on mirrors, and unpack them."""
 
 import lzma
 import os
@@ -15,21 +15,21 @@ from builder.toolchain.tool import os_release
 from builder.wording import quoted
 
 MIRROR = "BUILDER_DEBIAN_MIRROR"
-"""Variable with the mirrors, with spaces between them: URLs or absolute paths of folders, each with a `pool`."""
+"""Variable with mirrors, separated by spaces: URLs or absolute paths of folders, each with a `pool`."""
 _STARTS = ("http://", "https://", "/")
 _MAGIC = b"!<arch>\n"
 _HEADER = 60
 _DATA = "data.tar.xz"
 """The archive with the files, as Debian has compressed it since 2012."""
 _MERGED = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
-"""Folders that Debian has below /usr, whatever a package calls them."""
+"""Folders that are in /usr on Debian, even if a package has them at the root."""
 
 
 def mirrors(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the mirrors to ask, in order; none ends in a slash.
+    """Return the mirrors to ask, in order, without a final slash.
 
     Raises:
-        BuilderError: the variable has something else.
+        BuilderError: the variable contains something else.
         NotHereError: no mirror is known.
     """
     named = environ.get(MIRROR, "").split()
@@ -49,7 +49,7 @@ def mirrors(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _of_apt(environ: Mapping[str, str]) -> list[str]:
-    """Return the mirrors of apt; none where they are not of Debian, as on Ubuntu."""
+    """Return the mirrors in apt's settings; empty if they are not Debian's, as on Ubuntu."""
     if os_release().get("ID") != "debian":
         return []
     program = shutil.which("apt-get", path=environ.get("PATH", os.defpath))
@@ -66,10 +66,10 @@ def _of_apt(environ: Mapping[str, str]) -> list[str]:
 
 
 def unpack(package: Path, root: Path, *, wanted: Callable[[str], bool]) -> None:
-    """Add the files of a package whose path below the root, such as `usr/bin/gcc`, is `wanted`.
+    """Unpack the files of a package whose path below the root, such as `usr/bin/gcc`, is `wanted`.
 
     Raises:
-        ToolError: it is no package, or has something that a compiler has not.
+        ToolError: it is not a package, or contains something that a compiler does not need, such as a device.
         OSError: a file cannot be read or written.
     """
     with package.open("rb") as file:
@@ -87,7 +87,7 @@ def unpack(package: Path, root: Path, *, wanted: Callable[[str], bool]) -> None:
 
 
 def _seek_data(file: BinaryIO, package: Path) -> str:
-    """Go to the first byte of the archive with the files, and return its name."""
+    """Go to the start of the archive with the files, and return the archive's name."""
     if file.read(len(_MAGIC)) != _MAGIC:
         raise _damaged(package, "it is no ar archive")
     while len(header := file.read(_HEADER)) == _HEADER:
@@ -113,7 +113,7 @@ def _add(archive: tarfile.TarFile, member: tarfile.TarInfo, path: str, root: Pat
         return
     target.parent.mkdir(parents=True, exist_ok=True)
     if member.issym():
-        # A link with an absolute target is made relative, so that the root may be anywhere.
+        # Make an absolute link target relative, so that the root can be anywhere.
         folder, link = posixpath.dirname(path), member.linkname
         whole = link if link.startswith("/") else posixpath.join("/", folder, link)
         target.symlink_to(posixpath.relpath(_below(whole, package), folder))

@@ -1,6 +1,6 @@
-"""Fetch a file, or a part of one, from a server or a folder, and keep trees that were fetched in a store.
+"""Fetch a file, or a part of one, from a server or a folder, and keep fetched trees in a store.
 
-The callers verify what is fetched.
+The callers verify the content.
 """
 
 import contextlib
@@ -22,26 +22,26 @@ from builder.run import Processes
 from builder.store import Store, StoreError
 
 _SECONDS = 60
-"""Seconds that a server may be silent."""
+"""The most seconds that a server may be silent."""
 _LONGEST = 3600
-"""Seconds that a file may take."""
+"""The most seconds that a file may take."""
 _TURN = 0.1
 _LARGEST = 4 << 30
-"""Bytes that a file may have."""
+"""The most bytes of a file."""
 _CHUNK = 1 << 18
 _PROXIES = ("http", "https")
 
 
 class UnreachableError(ToolError):
-    """A place does not answer, or does not have the file."""
+    """A server or folder that does not answer, or does not have the file."""
 
 
 def download(place: str, target: Path, *, environ: Mapping[str, str], processes: Processes, remedy: str) -> None:
-    """Write what a URL or an absolute path names to `target`; `remedy` says what to do where that fails.
+    """Copy a URL or an absolute path to `target`; `remedy` is the help text of a failure.
 
     Raises:
-        UnreachableError: it cannot be fetched.
-        ToolError: it is too large, or the command was stopped.
+        UnreachableError: the file cannot be fetched.
+        ToolError: the file is too large, or the command was stopped.
         OSError: `target` cannot be written.
     """
     reason = ""
@@ -60,9 +60,9 @@ def download(place: str, target: Path, *, environ: Mapping[str, str], processes:
 
 
 def _fetch(place: str, target: Path, environ: Mapping[str, str]) -> str:
-    """Write what a server has into a file; return the reason where that fails.
+    """Fetch a file from a server; return the reason if that fails.
 
-    An error of the client would keep its connection open as long as another one names it as its cause.
+    A reason and not an exception: as the cause of another exception, it would keep the connection open.
     """
     try:
         with opener(environ).open(place, timeout=_SECONDS) as answer, target.open("wb") as file:
@@ -80,9 +80,9 @@ def _fetch(place: str, target: Path, environ: Mapping[str, str]) -> str:
 
 
 def unless_stopped(work: Callable[[], None], *, processes: Processes, what: str, seconds: float | None = None) -> bool:
-    """Fetch something, in a thread that is left behind when the command is stopped; return whether it took no longer.
+    """Run `work` in a thread, which is abandoned if the command is stopped; return whether it ended within `seconds`.
 
-    A server may be silent for long, and a thread that waits for it does not notice anything else.
+    A thread that waits for a silent server cannot notice that the command is stopped.
 
     Raises:
         ToolError: the command was stopped.
@@ -111,7 +111,7 @@ def unless_stopped(work: Callable[[], None], *, processes: Processes, what: str,
 
 
 def opener(environ: Mapping[str, str]) -> urllib.request.OpenerDirector:
-    """Return a client of http and https alone, with the proxies and the certificates of the user."""
+    """Return a client for http and https only, with the user's proxies and certificates."""
     everywhere = environ.get("all_proxy") or environ.get("ALL_PROXY")
     named = {name: environ.get(f"{name}_proxy") or environ.get(f"{name}_proxy".upper()) for name in _PROXIES}
     proxies = {name: value or everywhere for name, value in named.items()}
@@ -131,10 +131,10 @@ def opener(environ: Mapping[str, str]) -> urllib.request.OpenerDirector:
 
 
 def part_of(address: str, first: int, last: int, *, client: urllib.request.OpenerDirector) -> tuple[bytes, int] | None:
-    """Return bytes of a file on a server, and the size of the file; None where the server gives no parts of files.
+    """Return some bytes of a file on a server, and the file's size; None if the server does not support ranges.
 
     Raises:
-        OSError: the server is slow or away.
+        OSError: the server is slow or does not answer.
     """
     request = urllib.request.Request(address, headers={"Range": f"bytes={first}-{last}"})  # noqa: S310  the opener knows http alone
     with client.open(request, timeout=_SECONDS) as answer:
@@ -146,13 +146,13 @@ def part_of(address: str, first: int, last: int, *, client: urllib.request.Opene
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetching:
-    """Fetches trees into a store, by the settings of a user; several threads and processes may ask for one."""
+    """Fetches trees into a store, by a user's settings; several threads and processes may ask for the same tree."""
 
     store: Store
     environ: Mapping[str, str]
     progress: Callable[[str], None]
     processes: Processes = field(default_factory=Processes)
-    """When these are stopped, so is what is fetched, and the wait for another process that fetches it."""
+    """Stopping these also stops fetching, and waiting for another process that fetches."""
 
     def tree(
         self,
@@ -163,17 +163,17 @@ class Fetching:
         is_right: Callable[[Path], bool],
         fetch: Callable[[Path], Path],
     ) -> Path:
-        """Return the folder with a tree, verified, and fetched if it is not there.
+        """Return the verified folder of a tree; fetch the tree if the store lacks it.
 
         Args:
-            section: The folder of the store for trees of its kind.
-            name: Its own name in there, which says what it has: a hash, mostly.
+            section: The folder of the store for this kind of tree.
+            name: The name of the tree in that folder, which identifies its content: mostly a hash.
             called: Its name in messages, such as `the foreign source 'cutlass'`.
-            is_right: Whether a folder has what was fetched; one that it cannot read, or that raises ToolError, has not.
-            fetch: Is given an empty folder to work in, and returns the tree that it made there, which is right.
+            is_right: Tells whether a folder has the right content; an OSError or a ToolError counts as no.
+            fetch: Gets an empty folder to work in, and returns the right tree inside it.
 
         Raises:
-            StoreError: the store cannot be written, or does not trust who made the tree that is there.
+            StoreError: the store cannot be written, or does not trust the owner of the existing tree.
         """
         folder = self.store.root / section / name
         if self._verified(folder, called, is_right):
@@ -186,12 +186,12 @@ class Fetching:
                     with self.store.scratch() as scratch:
                         fresh = fetch(scratch)
                         fresh.chmod(0o775 if self.store.shared else 0o755)
-                        shutil.rmtree(folder, ignore_errors=True)  # a damaged one
+                        shutil.rmtree(folder, ignore_errors=True)  # a damaged tree
                         fresh.rename(folder)
         return folder
 
     def _verified(self, folder: Path, called: str, is_right: Callable[[Path], bool]) -> bool:
-        """Whether a tree is there as it was fetched; a damaged one counts as none."""
+        """Whether the tree exists and is undamaged."""
         try:
             stranger = self.store.stranger(folder)
             right = stranger is None and is_right(folder)
@@ -203,14 +203,14 @@ class Fetching:
                 help="remove it, or name another store with --store or BUILDER_STORE",
             )
         if right:
-            with contextlib.suppress(OSError):  # another user's, or a store that is only read
-                os.utime(folder)  # when it was last used
+            with contextlib.suppress(OSError):  # another user's store, or a read-only one
+                os.utime(folder)  # the time of the last use
         return right
 
 
 @contextlib.contextmanager
 def kept_in(folder: Path, called: str) -> Iterator[None]:
-    """Say what could not be kept in a folder of the store, and why.
+    """Turn an OSError into a message that says what the store could not keep, and why.
 
     Raises:
         StoreError: the folder, or a file below it, cannot be written.

@@ -1,4 +1,4 @@
-"""Bring pinned wheels into an environment: from a find-links folder, or through uv from an index."""
+"""Install pinned wheels into an environment: from find-links folders, or with uv from indexes."""
 
 import re
 import threading
@@ -29,16 +29,16 @@ _ABSENT = re.compile(
     r"was not found in the (?:package registry|cache|provided package locations)|there (?:is|are) no versions? of"
     r"|has no wheels with a matching|network was disabled"
 )
-"""uv's message if every place that it asked answered, and none has the file."""
+"""uv's message if every index answered and none has the file."""
 _REFUSED = re.compile(r"^hint: An index.*(?:could not be queried|returned a 4\d\d).*", re.MULTILINE)
 _UNREACHABLE = re.compile(r"dns error|tcp connect error|client error \(Connect\)")
 _LONGEST = 20.0
-"""Seconds that others wait for who asks first; an index that takes longer is one that sends something."""
+"""Seconds that other threads wait for the first one to ask an index; an index that takes longer is sending data."""
 _TURN = 0.1
 
 
 def is_unreachable(said: str) -> bool:
-    """Whether uv says that nothing could be asked: no address, no connection."""
+    """Whether uv reports that it could not connect to any index."""
     return _UNREACHABLE.search(said) is not None
 
 
@@ -55,13 +55,13 @@ class _Answer:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The answers of each index, for all cells of a run; several threads may ask."""
+    """The reachability of each index, shared by all cells of a run; several threads may ask."""
 
     _answers: dict[str | None, _Answer] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def ask(self, index: str | None, run: Callable[[], Completed], *, give_up: Callable[[], bool]) -> Completed:
-        """Run uv, unless somebody else has found, or finds just now, that the index is out of reach."""
+        """Run uv, unless another thread has found, or is finding, that the index is out of reach."""
         with self._lock:
             first = index not in self._answers
             answer = self._answers.setdefault(index, _Answer())
@@ -78,7 +78,7 @@ class Reach:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installer:
-    """Installs pinned wheels into environments; whoever shares a `reach` asks an index out of reach only once."""
+    """Installs pinned wheels into environments; installers that share a `reach` ask an unreachable index only once."""
 
     finders: Finders
     progress: Callable[[str], None] = lambda _: None
@@ -86,19 +86,19 @@ class Installer:
     """Ending these ends the installation."""
     reach: Reach = field(default_factory=Reach)
     bytecode: bool = False
-    """Whether Python is compiled at once, on all cores, and not by each process that imports it."""
+    """Whether to compile bytecode at once, on all cores, and not in each process that imports a module."""
 
     def install(self, pinset: PinSet, *, into: Path, cache: Path | None) -> None:
         """Install exactly the wheels of `pinset` into the environment `into`.
 
         Raises:
-            NotHereError: no place that was asked has a wheel.
-            WrongHashError: a wheel is not the one that was pinned.
+            NotHereError: no index or folder has a wheel.
+            WrongHashError: a wheel does not have the pinned hash.
             ToolError: something went wrong.
         """
         local = dict(_local(pinset, self.finders))
         indexes = {wheel.index for wheel in pinset.wheels if wheel.index is not None and wheel not in local}
-        # What may be out of reach comes first, before gigabytes are fetched that are of no use without it.
+        # First the index that may be out of reach, before fetching gigabytes that would be useless without its wheels.
         targets = sorted({_target(wheel, pinset) for wheel in pinset.wheels}, reverse=True)
         with TemporaryDirectory(prefix=".fetch-", dir=into) as scratch:
             for target, index in product(targets, (*sorted(indexes), None)):
@@ -126,20 +126,20 @@ class Installer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Installation:
-    """The installation of wheels that uv takes at once: of one index, and for one system and Python."""
+    """One call of uv: wheels of one index, for one system and Python."""
 
     by: Installer
     wheels: tuple[PinnedWheel, ...]
     index: str | None
     target: tuple[str, str]
     whole: int
-    """The number of all wheels of the environment."""
+    """The number of wheels in the environment."""
     local: Mapping[PinnedWheel, Path]
-    """The wheels that lie in find-links folders."""
+    """The wheels in find-links folders, with their paths."""
     into: Path
     scratch: Path
     cache: Path | None
-    """None for no cache at all."""
+    """None to use no cache."""
 
     def install(self) -> None:
         said = []
@@ -148,19 +148,19 @@ class _Installation:
             done = run() if offline else self.by.reach.ask(index, run, give_up=lambda: self.by.processes.cancelled)
             if done.returncode == 0:
                 return
-            # A cache may hold a file of another set of pins; what anybody serves now must be the pinned one.
+            # A cache may hold another file of this name; any file served now must have the pinned hash.
             if _WRONG.search(done.output) and not offline:
                 raise _wrong(done.output)
             said.append(done.output)
         raise self._failure(said)
 
     def _attempts(self) -> Iterator[tuple[bool, str | None]]:
-        """Yield for each try whether it is offline, and its index: what is here, the user's own indexes, all."""
+        """Yield each attempt: whether it is offline, and its index. Local files come first, the publisher's index last."""
         here = all(wheel in self.local for wheel in self.wheels)
         if here or (self.cache is not None and self.cache.exists()):
             yield True, self.index
         if self.index is not None and self.by.finders.own_index:
-            yield False, None  # a mirror may have what cannot be reached where it is published
+            yield False, None  # a mirror may have files of an unreachable index
         if not here:
             yield False, self.index
 
@@ -178,7 +178,7 @@ class _Installation:
         options += ("--python-platform", built_systems()[system].uv) if system else ()
         options += ("--python-version", dotted(python)) if python else ()
         options += ("--compile-bytecode",) if self.by.bytecode else ()
-        options += ("--no-index",) if env.get("UV_NO_INDEX") else ()  # uv does not read that variable
+        options += ("--no-index",) if env.get("UV_NO_INDEX") else ()  # uv ignores this variable
         if index is not None:
             env["UV_EXTRA_INDEX_URL"] = f"{env.get('UV_EXTRA_INDEX_URL', '')} {index}".strip()
         argv = (
@@ -193,7 +193,7 @@ class _Installation:
         return f"{wheel.name}{place} --hash=sha256:{wheel.sha256}\n"
 
     def _failure(self, said: Sequence[str]) -> ToolError:
-        """Return the error of a failed installation: the wheels that no index has, or else uv's own message."""
+        """Return the error of a failed installation: the wheels that no index has, or uv's own message."""
         last, before = said[-1], said[-2:-1]
         if _WRONG.search(last):
             return _wrong(last)
@@ -203,12 +203,12 @@ class _Installation:
         listed = "".join(f"\n  --> {wheel.file}" for wheel in absent)
         place = "" if self.index is None else f" from {self.index}"
         message = f"cannot get {len(absent)} of {self.whole} pinned wheels{place}{_quoted(last)}"
-        # No index has a file that the user's mirror lacks, even where its publisher cannot be reached.
+        # No index has the file: the user's mirror lacks it, even if the publisher's index is out of reach.
         mirrored = self.by.finders.own_index and before and is_unreachable(last)
         if _ABSENT.search(before[0] if mirrored else last) is None:
             remedy = f"{REMEDY}; where there is no network, set PIP_NO_INDEX=1: what is missing is then skipped"
             return ToolError(f"{message}{listed}", help=remedy if is_unreachable(last) else REMEDY)
-        # uv reports an index that refuses to answer as one that has nothing.
+        # uv treats an index that refuses to answer as an empty one
         done = self._run(self.wheels, "--dry-run", index=self.index, strategy="first-index")
         refused = None if done.returncode == 0 else _REFUSED.search(done.output)
         if refused is not None:
@@ -223,9 +223,9 @@ class _Installation:
 
 
 def _target(wheel: PinnedWheel, pinset: PinSet) -> tuple[str, str]:
-    """Return the system and the Python that a wheel is for, where they are not those of the environment.
+    """Return the system and the Python of a wheel that does not fit the environment's own.
 
-    A build links to such a wheel, and runs nothing of it.
+    A build only links to such a wheel, and runs nothing in it.
     """
     here = built_systems().get(toolchain.system())
     system = "" if here is None or here.runs(wheel.file) else pinset.system
@@ -233,10 +233,10 @@ def _target(wheel: PinnedWheel, pinset: PinSet) -> tuple[str, str]:
 
 
 def _local(pinset: PinSet, finders: Finders) -> Iterator[tuple[PinnedWheel, Path]]:
-    """Yield the wheels that lie in a find-links folder, each with its path.
+    """Yield the wheels in find-links folders, with their paths.
 
     Raises:
-        ToolError: a file has a pinned name and no folder has it with the pinned content.
+        ToolError: a file has a pinned name, but no folder has it with the pinned content.
     """
     wrong: list[str] = []
     for wheel in pinset.wheels:

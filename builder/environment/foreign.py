@@ -1,4 +1,4 @@
-"""The foreign sources of a kernel: each tree is fetched once into the store, and verified each time it is used."""
+"""Provide the foreign sources of a kernel: fetch each tree once into the store, and verify it at each use."""
 
 import re
 import urllib.parse
@@ -17,7 +17,7 @@ from builder.store import SOURCES, Store
 from builder.wording import quoted
 
 MIRRORS = "BUILDER_MIRRORS"
-"""Variable with the places that URLs are fetched from instead, as `PREFIX=PLACE`, with spaces between them."""
+"""Variable with replacements for URLs, `PREFIX=PLACE`, separated by spaces."""
 _ENTRY = "source.json"
 _TREE = "tree"
 _REMEDY = f"look whether it can be reached from here; {MIRRORS} names another place, HTTPS_PROXY a proxy"
@@ -25,10 +25,10 @@ _PLACE = re.compile(r"(?:https?|ssh|file)://\S+|/\S*")
 
 
 def tree(name: str, source: ForeignSource, fetching: Fetching) -> Path:
-    """Return the folder of a foreign source, fetched if it is not there, and verified.
+    """Return the verified folder of a foreign source; fetch it if the store lacks it.
 
     Raises:
-        ToolError: it cannot be fetched, or is not what its hash says.
+        ToolError: it cannot be fetched, or does not have its hash.
         StoreError: the store cannot be written.
     """
 
@@ -72,12 +72,12 @@ def _bring(name: str, source: ForeignSource, target: Path, scratch: Path, fetchi
 
 
 def is_kept(store: Store, source: ForeignSource) -> bool:
-    """Whether a store has the tree of a source; whether it is whole is told where it is used."""
+    """Whether a store has the tree of a source; using the tree verifies it."""
     return (store.root / SOURCES / identity(source) / _ENTRY).is_file()
 
 
 def identity(source: ForeignSource) -> str:
-    """Return what names a tree in the store: its hash and its submodules, not the place that it comes from."""
+    """Return the name of a tree in the store: its hash and submodules, but not its URL."""
     return sha256(json_text.canonical(_said(source)))[:40]
 
 
@@ -88,10 +88,10 @@ def _said(source: ForeignSource) -> dict[str, object]:
 
 
 def read_mirrors(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the places that stand in for URLs, by the start of those URLs.
+    """Return the replacements for URLs, by the prefix of these URLs.
 
     Raises:
-        BuilderError: the variable has something else.
+        BuilderError: the variable contains something else.
     """
     found = {}
     for entry in environ.get(MIRRORS, "").split():
@@ -107,7 +107,7 @@ def read_mirrors(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _resolved(url: str, mirrors: Mapping[str, str]) -> str:
-    """Return where a URL is fetched from: the longest prefix counts."""
+    """Return the place to fetch a URL from; the longest prefix wins."""
     prefix = max((prefix for prefix in mirrors if url.startswith(prefix)), key=len, default=None)
     place = url if prefix is None else mirrors[prefix] + url.removeprefix(prefix)
     return urllib.parse.unquote(place.removeprefix("file://")) if place.startswith("file:///") else place

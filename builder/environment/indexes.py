@@ -1,4 +1,4 @@
-"""The user's package indexes: the settings of pip and uv, passed to uv."""
+"""Read the user's package indexes from the settings of pip and uv, and pass them to uv."""
 
 import configparser
 import os
@@ -21,7 +21,7 @@ _KEPT = frozenset(
     }
 )
 _KEPT_PREFIXES = ("UV_HTTP_", "UV_INDEX_", "UV_CONCURRENT_")
-"""uv's settings of where files come from; others, such as UV_OVERRIDE, would change what is installed."""
+"""uv's settings about sources of files; others, such as UV_OVERRIDE, would change what is installed."""
 _DROPPED = frozenset({"VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONHOME", "UV_FIND_LINKS"})
 
 _LISTS = frozenset({"extra-index-url", "find-links", "trusted-host"})
@@ -29,35 +29,35 @@ _LISTS = frozenset({"extra-index-url", "find-links", "trusted-host"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finders:
-    """The places to look in."""
+    """The user's indexes and folders."""
 
     folders: tuple[Path, ...] = ()
     """Local find-links folders, in the order of the settings."""
     own_index: bool = False
-    """Whether the user named an index: a mirror may have what another index publishes."""
+    """Whether the user named an index, which may be a mirror of other indexes."""
     settings: Mapping[str, str] = field(repr=False)
-    """Variables for uv; an address in them may hold a password, so they are never shown."""
+    """Variables for uv; an address in them may contain a password, so they are never shown."""
 
     @property
     def env(self) -> Mapping[str, str]:
-        """The environment that uv runs in, which trusts the certificates of the system, as pip does."""
+        """The environment for uv, which trusts the system's certificates, as pip does."""
         import ssl  # noqa: PLC0415  start-up time
 
         if sys.platform != "darwin" and ssl.get_default_verify_paths().cafile is None:
             return self.settings
-        # A company's own authority is known there. The second name is the older one.
+        # A company's own authority is in the system's certificates. The second variable is the older one.
         return {"UV_SYSTEM_CERTS": "true", "UV_NATIVE_TLS": "true", **self.settings}
 
 
-# Before CPython 3.14 a thread that asks second gets an answer before there is one; uv and we ask from several.
+# Before CPython 3.14, a thread that asks second gets an incomplete answer; uv and builder ask from several.
 sysconfig.get_config_vars()
 
 
 def uv_binary() -> str:
-    """Return the uv that was installed with builder.
+    """Return the path of the uv that was installed with builder.
 
     Raises:
-        ToolError: it is not there.
+        ToolError: it is missing.
     """
     try:
         return os.fspath(find_uv_bin())
@@ -69,7 +69,7 @@ def uv_binary() -> str:
 
 
 def read(environ: Mapping[str, str], *, files: Sequence[Path] | None = None) -> Finders:
-    """Read what the environment and pip's files say; uv reads its own files.
+    """Read the variables and pip's files; uv reads its own files.
 
     Raises:
         ToolError: a file of pip's settings cannot be read.
@@ -93,11 +93,11 @@ def read(environ: Mapping[str, str], *, files: Sequence[Path] | None = None) -> 
 
 
 def config_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """Return the files pip reads its settings from, the last of which wins."""
+    """Return the files of pip's settings; later ones override earlier ones."""
     named = environ.get("PIP_CONFIG_FILE")
     if named == os.devnull:
         return ()
-    # Left as it is where no home is known; pathlib would raise.
+    # Unchanged if the home folder is unknown; pathlib would raise.
     home = Path(os.path.expanduser(environ.get("HOME", "~")))  # noqa: PTH111
     shared = environ.get("XDG_CONFIG_DIRS") or "/etc/xdg"
     machine = [*(Path(folder, "pip/pip.conf") for folder in shared.split(":")), Path("/etc/pip.conf")]
@@ -112,7 +112,7 @@ def config_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
 
 
 def _pip_settings(environ: Mapping[str, str], files: Sequence[Path]) -> dict[str, str]:
-    """Return pip's settings for installing: files, then `PIP_…` variables, the later over the earlier."""
+    """Return pip's settings for installing: files first, then `PIP_…` variables; later ones win."""
     settings: dict[str, str] = {}
     for file in files:
         parser = configparser.RawConfigParser()
@@ -122,7 +122,7 @@ def _pip_settings(environ: Mapping[str, str], files: Sequence[Path]) -> dict[str
             reason = str(error).splitlines()[0]
             raise ToolError(f"cannot read pip's settings in '{file}': {reason}", help="correct the file") from error
         except OSError:
-            continue  # pip too passes over a file that it may not read
+            continue  # pip also skips a file that it may not read
         for section in filter(parser.has_section, ("global", "install")):
             settings |= {_key(key): value for key, value in parser.items(section)}
     for name, value in environ.items():
@@ -137,7 +137,7 @@ def _key(name: str) -> str:
 
 
 def _folder(link: str) -> Path | None:
-    """Return the local folder a find-links entry means, or None for anything else."""
+    """Return the local folder of a find-links entry; None for anything else."""
     if link.startswith("file:"):
         link = unquote(urlsplit(link).path)
     path = Path(os.path.expanduser(link))  # noqa: PTH111  as above
@@ -151,7 +151,7 @@ def _is_kept(name: str) -> bool:
 
 
 def _translated(pip: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
-    """Return pip's settings as the variables that uv knows; uv's own settings stay above them."""
+    """Translate pip's settings to uv's variables; uv's own settings win."""
     env = {"UV_INDEX_STRATEGY": "unsafe-best-match"}  # hashes decide what is installed, so any index may serve it
     if "index-url" in pip and "UV_INDEX_URL" not in environ:
         env["UV_DEFAULT_INDEX"] = pip["index-url"]

@@ -1,4 +1,4 @@
-"""Find a Python that has pins; none is ever downloaded."""
+"""Find a Python with pinned wheels; none is ever downloaded."""
 
 import platform
 import sys
@@ -31,7 +31,7 @@ class Interpreter:
 
 
 class NoPythonError(NotHereError):
-    """No Python on this machine has pins for a cell; `versions` are those that would."""
+    """No Python on this machine has pins for a cell; `versions` would have them."""
 
     def __init__(self, requirement: Requirement, *, versions: tuple[str, ...]) -> None:
         super().__init__(
@@ -42,7 +42,7 @@ class NoPythonError(NotHereError):
 
 
 def running() -> Interpreter | None:
-    """Return the running Python; None for a kind of Python that no wheels are pinned for."""
+    """Return the running Python; None if no wheels can be pinned for its kind."""
     threaded = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
     if platform.python_implementation() != "CPython" or threaded:
         return None
@@ -50,14 +50,14 @@ def running() -> Interpreter | None:
 
 
 def at_hand(preferred: Path | None) -> Interpreter | None:
-    """Return the Python that a user names, or else the running one; None for a kind that no wheels are pinned for.
+    """Return the Python that a user names, or else the running one; None if no wheels can be pinned for its kind.
 
     Raises:
-        ToolError: the one that is named does not run.
+        ToolError: the named Python does not run.
     """
     if preferred is None:
         return running()
-    # Its own path: the one that was named may be relative, or a name on PATH.
+    # Its own absolute path, since the user may give a relative path or a name on PATH.
     tag, _, path = ask_python(preferred, "-I", "-c", _QUESTION).strip("\n").partition("\n")
     return Interpreter(path=Path(path), tag=tag) if tag else None
 
@@ -70,14 +70,14 @@ def interpreter_for(
     preferred: Path | None = None,
     only: str | None = None,
 ) -> Interpreter:
-    """Return a Python for which `requirement` is pinned: `preferred`, the running one, or the newest that is installed.
+    """Return a Python for which `requirement` is pinned: `preferred`, the running one, or the newest installed one.
 
     With `only` it is the Python of this tag. `search` finds one by its tag, as `find` does: a caller with many
     requirements remembers what was found.
 
     Raises:
         MissingPinsError: there are no pins for any Python.
-        NoPythonError: there are, and none of these Pythons is on this machine.
+        NoPythonError: there are pins, but none of these Pythons is on this machine.
     """
     pinned = pins.pinned_pythons(requirement)
     if only is not None:
@@ -102,5 +102,5 @@ def find(tag: str, *, finders: Finders, processes: Processes | None = None) -> P
     """Return an installed Python with this tag, if uv knows one."""
     argv = (uv_binary(), "python", "find", "--offline", "--no-project", "--system", dotted(tag))
     done = run(argv, cwd=Path("/"), env=finders.env, processes=processes)
-    paths = (Path(line.strip()) for line in done.output.splitlines())  # warnings about broken ones stand between
+    paths = (Path(line.strip()) for line in done.output.splitlines())  # uv mixes in warnings about broken ones
     return next((path for path in paths if path.is_absolute() and path.is_file()), None)

@@ -1,4 +1,4 @@
-"""Fetch kernels of the hub: from the hub by its own library, or from a folder in the form of its cache."""
+"""Fetch kernels from the hub with its library, or from a folder laid out like its cache."""
 
 import re
 import shutil
@@ -13,7 +13,7 @@ from builder.make.kernel_lock import named
 from builder.wording import quoted
 
 FOLDER = "BUILDER_KERNELS"
-"""Variable with a folder that has the kernels, in place of the hub."""
+"""Variable with a folder of kernels, to use in place of the hub."""
 _TYPE = "kernel"
 _AGAIN = "fetch the kernel again"
 _PURPOSE = "fetching kernels from the hub"
@@ -28,7 +28,7 @@ def branch(wanted: KernelDependency) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CacheFolder:
-    """A folder as the hub's client keeps it: `kernels--OWNER--NAME/{refs,snapshots}`."""
+    """A folder laid out like the cache of the hub's client: `kernels--OWNER--NAME/{refs,snapshots}`."""
 
     root: Path
 
@@ -53,11 +53,11 @@ class CacheFolder:
         return said
 
     def fetch(self, repo_id: str, commit: str, target: Path) -> None:
-        """Copy the files of a commit; those in the cache are links to blobs of its repository.
+        """Copy the files of a commit, which are links to blobs in the cache.
 
         Raises:
-            NotHereError: the folder has not this commit.
-            ToolError: it cannot be copied, or has a link that leads elsewhere.
+            NotHereError: the folder lacks this commit.
+            ToolError: the files cannot be copied, or contain a link that leads out of the repository.
         """
         repository = self._repository(repo_id)
         snapshot = repository / "snapshots" / commit
@@ -90,7 +90,7 @@ class CacheFolder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hub:
-    """The hub, by its own library, which finds the user's token itself."""
+    """The hub, accessed with its own library, which finds the user's token."""
 
     endpoint: str | None = None
 
@@ -98,7 +98,7 @@ class Hub:
         """Return the commit of a branch, tag or commit.
 
         Raises:
-            NotHereError: the hub cannot be asked, or has none.
+            NotHereError: the hub does not answer, or has no such commit.
         """
         library = load_library(_PURPOSE)
         try:
@@ -125,7 +125,7 @@ class Hub:
         """Download the files of a commit.
 
         Raises:
-            NotHereError: the hub cannot be asked, or has not this commit.
+            NotHereError: the hub does not answer, or lacks this commit.
         """
         library = load_library(_PURPOSE)
         try:
@@ -149,7 +149,7 @@ KernelSource = CacheFolder | Hub
 
 
 def named_by(environ: Mapping[str, str], *, folder: Path | None = None) -> KernelSource:
-    """Return where kernels come from: a folder that is named, or the hub."""
+    """Return the source of kernels: a folder if one is named, or else the hub."""
     place = folder or (Path(environ[FOLDER]) if environ.get(FOLDER) else None)
     return Hub(endpoint=environ.get("HF_ENDPOINT") or None) if place is None else CacheFolder(place)
 
@@ -158,7 +158,7 @@ def load_library(purpose: str) -> ModuleType:
     """Import huggingface_hub.
 
     Raises:
-        ToolError: it is not installed; `purpose` says what needs it.
+        ToolError: it is not installed; the message has the `purpose`.
     """
     try:
         import huggingface_hub.errors  # noqa: PLC0415  an optional dependency
@@ -169,12 +169,12 @@ def load_library(purpose: str) -> ModuleType:
 
 
 def refusals(library: ModuleType) -> tuple[type[Exception], ...]:
-    """Return what the library raises; its HTTP client, which has changed before, is a base of its own error."""
+    """Return the exceptions of the library; its HTTP client, which has changed before, has a base of its own."""
     bases = library.errors.HfHubHTTPError.__mro__
-    # ValueError: a card that the hub finds wrong, or a name that it does not allow.
+    # ValueError: a card that the hub rejects, or an invalid name.
     return (OSError, ValueError, *(base for base in bases if issubclass(base, Exception) and base is not Exception))
 
 
 def first_line(error: Exception) -> str:
-    """Return the line of an error of the library that a person reads."""
+    """Return the line of a library error that tells a person the reason."""
     return next(iter(str(error).strip().splitlines()), type(error).__name__)

@@ -1,4 +1,4 @@
-"""Lock, fetch and verify the kernels that a kernel depends on, and all that these depend on."""
+"""Lock, fetch and verify the kernels that a kernel depends on, directly or indirectly."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ from builder.store import KERNELS, Store
 
 
 def depends(kernel: Kernel) -> tuple[KernelDependency, ...]:
-    """Return what a kernel depends on, on any of its backends.
+    """Return the dependencies of a kernel, on all of its backends.
 
     Raises:
-        LockError: the hub can have no repository of such a name.
+        LockError: the name of a repository is invalid.
     """
     found = (each for backend in kernel.config.general.backends for each in kernel.config.kernel_depends(backend))
     try:
@@ -33,23 +33,23 @@ def depends(kernel: Kernel) -> tuple[KernelDependency, ...]:
 
 
 def is_kept(store: Store, locked: LockedCommit) -> bool:
-    """Whether a store has a locked kernel; whether it is whole is told where it is used."""
+    """Whether a store has a locked kernel; using the kernel verifies it."""
     return (store.root / KERNELS / locked.digest).is_dir()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockedKernels:
-    """The kernels of a store, each in a folder that is named by its hash; several threads may ask."""
+    """The kernels in a store, each in a folder named by its hash; several threads may use it."""
 
     fetching: Fetching
     source: KernelSource
 
     def lock(self, wanted: Iterable[KernelDependency]) -> Locks:
-        """Return the commit and the hash of each kernel, and of all that these depend on.
+        """Return the commit and the hash of each kernel and of its dependencies.
 
         Raises:
             LockError: a kernel depends on itself.
-            ToolError: one cannot be fetched.
+            ToolError: a kernel cannot be fetched.
         """
         found: dict[KernelDependency, LockedCommit] = {}
         for each in wanted:
@@ -69,17 +69,17 @@ class LockedKernels:
         store, called = self.fetching.store, f"the kernel '{wanted.repo_id}'"
         with kept_in(store.root / KERNELS, called), store.scratch() as scratch:
             fresh, locked = self._fetched(wanted.repo_id, commit, scratch)
-            tree = self._kept(wanted.repo_id, locked, lambda _: fresh)  # what the store has under this hash stays
+            tree = self._kept(wanted.repo_id, locked, lambda _: fresh)  # an existing tree with this hash stays
         for each in _needs(tree):
             self._lock(each, found, (*path, wanted))
         found[wanted] = locked
 
     def needed(self, wanted: Iterable[KernelDependency], locks: Locks) -> Locks:
-        """Return the part of a lock that kernels need; each is verified.
+        """Return the part of a lock that these kernels need, and verify each tree.
 
         Raises:
-            LockError: one is not locked.
-            ToolError: one cannot be fetched, or is not what the lock says.
+            LockError: a kernel is not locked.
+            ToolError: a kernel cannot be fetched, or does not have the locked hash.
         """
         found: dict[KernelDependency, LockedCommit] = {}
         todo = list(wanted)
@@ -92,11 +92,11 @@ class LockedKernels:
         return found
 
     def tree(self, wanted: KernelDependency, locks: Locks) -> LockedTree:
-        """Return a locked kernel, fetched if it is not there, and verified.
+        """Return a locked and verified kernel; fetch it if the store lacks it.
 
         Raises:
-            LockError: it is not locked.
-            ToolError: it cannot be fetched, or is not what the lock says.
+            LockError: the kernel is not locked.
+            ToolError: the kernel cannot be fetched, or does not have the locked hash.
         """
         locked = kernel_lock.of(wanted, locks)
 
@@ -131,22 +131,22 @@ class LockedKernels:
 
 
 def _needs(tree: Path) -> list[KernelDependency]:
-    """Return what any variant of a kernel depends on."""
+    """Return the dependencies of all variants of a kernel."""
     found = (each for variant in variants(tree).values() for each in depends_of(variant))
     return list(dict.fromkeys(found))
 
 
 def keeper(fetching: Fetching, *, folder: Path | None = None) -> LockedKernels:
-    """Return the locked kernels of a store, which are fetched from `folder`, or from where the user's variables say."""
+    """Return the locked kernels of a store, with the source to fetch them from: `folder`, or the user's setting."""
     return LockedKernels(fetching=fetching, source=kernel_source.named_by(fetching.environ, folder=folder))
 
 
 def folders(kernel: Kernel, cell: Cell, keeper: LockedKernels) -> tuple[KernelFolder, ...]:
-    """Return the kernels that the lock of a kernel names for a cell, each verified; none where there is no lock.
+    """Return the verified kernels that a kernel's lock has for a cell; empty without a lock.
 
     Raises:
         LockError: the lock cannot be used, or lacks a kernel.
-        ToolError: a kernel cannot be fetched, is not what the lock says, or has no variant for the cell.
+        ToolError: a kernel cannot be fetched, does not have the locked hash, or has no variant for the cell.
     """
     locks = kernel_lock.read(kernel.root)
     if locks is None:
@@ -160,17 +160,17 @@ def folders(kernel: Kernel, cell: Cell, keeper: LockedKernels) -> tuple[KernelFo
 def bring_to_nix(
     kernel: Kernel, wanted: Mapping[str, Path], *, keeper: LockedKernels, add: Callable[[Path], None]
 ) -> None:
-    """Fetch and verify the kernels of a lock that Nix's store lacks, and add them to it.
+    """Fetch and verify the locked kernels that Nix's store lacks, and add them.
 
     Args:
-        kernel: The kernel whose lock it is.
+        kernel: The kernel with the lock.
         wanted: digest -> place in Nix's store.
         keeper: The locked kernels of the store.
         add: Adds a folder to Nix's store.
 
     Raises:
         LockError: the lock cannot be used.
-        ToolError: a kernel cannot be fetched, is not what the lock says, or Nix does not take it.
+        ToolError: a kernel cannot be fetched, does not have the locked hash, or Nix does not accept it.
     """
     for dependency, locked in (kernel_lock.read(kernel.root) or {}).items():
         place = wanted.get(locked.digest)

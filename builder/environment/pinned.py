@@ -1,4 +1,4 @@
-"""Pinned build environments: made once in the store by uv, used by every build that has the same pins."""
+"""Pinned build environments: uv makes each once in the store, and all builds with the same pins use it."""
 
 import contextlib
 import csv
@@ -20,22 +20,22 @@ from builder.store import Store
 from builder.toolchain import cuda_wheels
 
 MARKER = "pins.json"
-"""Lists what is in an environment; written last, so it also says that the environment is complete."""
+"""The list of an environment's wheels; written last, so its existence means that the environment is complete."""
 _FRONTEND = ("packaging", "pathspec", "scikit_build_core")
-"""The packages that the Python of every build imports, in a sandbox in which it cannot keep bytecode."""
+"""The packages that Python imports in every build, where the sandbox prevents keeping bytecode."""
 
 
 def at(pins: PinSet, store_root: Path) -> PinnedPackages:
-    """Return the environment of a set of pins in a store, whether or not it exists."""
+    """Return the environment of a set of pins in a store, which may not exist yet."""
     return PinnedPackages(path=store_root / "environments" / pins.digest, pins=pins)
 
 
 def make(pins: PinSet, *, store_root: Path, python: Path, installer: Installer) -> PinnedPackages:
-    """Return the environment of a set of pins, made with the interpreter `python` when the store lacks it.
+    """Return the environment of a set of pins; make it with the interpreter `python` if the store lacks it.
 
     Raises:
-        StoppedError: the processes of `installer` were ended while another process made it.
-        ToolError: a wheel cannot be had, or is not the one that was pinned; the store is as it was.
+        StoppedError: the processes of `installer` were ended while another process made the environment.
+        ToolError: a wheel is not available, or does not have the pinned hash; the store is unchanged.
     """
     store = Store(store_root)
     writable = store.prepare()
@@ -51,7 +51,7 @@ def make(pins: PinSet, *, store_root: Path, python: Path, installer: Installer) 
     found.path.parent.mkdir(exist_ok=True)
     _drop_leftovers(store, found.path.parent)
     with store.lock(_lock(pins.digest), give_up=lambda: installer.processes.cancelled):
-        why = _why_not(store, found)  # another process may have made it while this one waited
+        why = _why_not(store, found)  # another process may have made it meanwhile
         if why is not None:
             if os.path.lexists(found.path):
                 installer.progress(f"the environment {pins.digest[:12]} is damaged ({why}): making it again")
@@ -60,7 +60,7 @@ def make(pins: PinSet, *, store_root: Path, python: Path, installer: Installer) 
 
 
 def _why_not(store: Store, found: PinnedPackages) -> str | None:
-    """Return why an environment cannot be used: damaged, or of another user, whose programs must not be run."""
+    """Return why an environment cannot be used: it is damaged, or another user owns it and could run programs here."""
     if not os.path.lexists(found.path):
         return "it is not there"
     return store.stranger(found.path) or damage(found)
@@ -80,12 +80,12 @@ def _lock(digest: str) -> str:
 
 
 def _replace(wanted: PinnedPackages, python: Path, installer: Installer) -> None:
-    """Make an environment under a temporary name and rename it; the caller holds its lock."""
+    """Make an environment under a temporary name, then rename it; the caller holds its lock."""
     folder = wanted.path.parent
     aside = Path(tempfile.mkdtemp(prefix=f".{wanted.path.name}-", dir=folder))
     old = aside.with_name(f"{aside.name}-old")
     try:
-        # uv trusts the content of its cache: in a store of another user, each user has one.
+        # uv trusts the content of its cache: in another user's store, each user has a separate cache.
         foreign = folder.parent.stat().st_uid != os.geteuid()
         cache = folder.parent / (f"uv-{os.geteuid()}" if foreign else "uv")
         made = PinnedPackages(path=aside, pins=wanted.pins)
@@ -104,7 +104,7 @@ def _replace(wanted: PinnedPackages, python: Path, installer: Installer) -> None
 
 
 def _fill(made: PinnedPackages, python: Path, installer: Installer, *, cache: Path | None) -> None:
-    """Make an environment, which may be moved, in place of what is in its folder."""
+    """Make a movable environment, in place of the content of its folder."""
     path, site_packages, wanted = made.path, made.site_packages, dotted(made.pins.python)
     for child in path.iterdir():
         shutil.rmtree(child) if child.is_dir() and not child.is_symlink() else child.unlink()
@@ -128,13 +128,13 @@ def _fill(made: PinnedPackages, python: Path, installer: Installer, *, cache: Pa
         cuda_wheels.complete(cuda)
     frontend = [folder for folder in (site_packages / name for name in _FRONTEND) if folder.is_dir()]
     if frontend and not installer.bytecode:
-        # Saves each build a tenth of a second; what fails here is compiled by each build.
+        # Saves a tenth of a second in each build; each build compiles the files that fail here.
         compiling: list[str | Path] = [made.python, "-m", "compileall", "-q", *frontend]
         run(compiling, cwd=path, env=env, processes=processes, limits=LIMITS)
 
 
 def damage(environment: PinnedPackages) -> str | None:
-    """Return what is wrong with an environment: its Python or a file is missing, or a file has another size."""
+    """Return the damage of an environment: its Python or a file is missing, or a file has a different size."""
     try:
         if (environment.path / MARKER).read_text(encoding="utf-8") != environment.pins.to_json():
             return f"{MARKER} names other wheels"
@@ -146,7 +146,7 @@ def damage(environment: PinnedPackages) -> str | None:
 
 
 def _damaged_file(environment: PinnedPackages) -> str | None:
-    """Return a file of an environment that has another size than in its wheel; None if there is none."""
+    """Return a file of an environment whose size differs from its wheel's; None if there is none."""
     try:
         return next(_changed(environment), None)
     except (OSError, ValueError) as error:
@@ -154,7 +154,7 @@ def _damaged_file(environment: PinnedPackages) -> str | None:
 
 
 def _changed(environment: PinnedPackages) -> Iterator[str]:
-    root = str(environment.site_packages)  # strings: there are 20,000 files, and paths take longer
+    root = str(environment.site_packages)  # strings, since paths are slower for 20,000 files
     for wheel in environment.pins.wheels:
         name, version, *_ = wheel.file.split("-")
         with open(f"{root}/{name}-{version}.dist-info/RECORD", encoding="utf-8", newline="") as lines:  # noqa: PTH123

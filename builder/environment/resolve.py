@@ -1,4 +1,4 @@
-"""Ask uv which wheels meet requirements: for the pin file, for a load test, and for the files of one release."""
+"""Ask uv for the wheels that meet requirements: for the pin file, for a load test, or for one release."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -24,7 +24,7 @@ from builder.store import Store
 DEPLOYMENT_TARGET = "14.0"
 """The macOS that torch's own wheels require."""
 _OTHER_INDEXES = frozenset({"UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_INDEX_URL", "UV_FIND_LINKS"})
-"""Left out where a part has an index of its own, which alone decides."""
+"""Variables to remove for a part with its own index, which alone decides."""
 _ABSENT = re.compile(
     r"there (?:is|are) no versions? of|only \S+ (?:is|are) available|has no wheels with a matching"
     r"|was not found in the (?:package registry|provided package locations)|only supports [<>=]",
@@ -38,7 +38,7 @@ class UnresolvedError(ToolError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution:
-    """A part for one system and Python, which uv resolves at once; its new wheels, or the reason to keep the old."""
+    """A part for one system and Python, resolved by one call of uv: the new wheels, or the reason to keep the old."""
 
     part: int
     system: str
@@ -49,16 +49,16 @@ class Resolution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HashCheck:
-    """The pins that differ from the indexes."""
+    """The pins that differ from the indexes, or could not be checked."""
 
     wrong: tuple[tuple[PinnedWheel, str | None], ...] = ()
-    """Pins with another hash there, with it; None where the index does not have the file."""
+    """Pins with a different hash on the index; None if the index lacks the file."""
     unknown: tuple[tuple[PinnedWheel, str], ...] = ()
     """Pins that could not be checked, with the reason."""
 
 
 def targets(pins: Pins, *, parts: frozenset[str] = frozenset()) -> Iterator[Resolution]:
-    """Yield what is to be resolved; if parts are named, only theirs."""
+    """Yield the parts to resolve: all, or only the named ones."""
     for number, part in enumerate(pins.parts):
         if part.requires and (not parts or part.name in parts):
             for system, pythons in part.wheels.items():
@@ -68,7 +68,7 @@ def targets(pins: Pins, *, parts: frozenset[str] = frozenset()) -> Iterator[Reso
 
 
 def resolve_all(pins: Pins, todo: tuple[Resolution, ...], *, env: Mapping[str, str]) -> tuple[Resolution, ...]:
-    """Resolve all that is to be resolved, several at once; an index out of reach fails only what is asked of it."""
+    """Resolve several parts at once; an unreachable index fails only the parts that it serves."""
 
     def one(target: Resolution) -> Resolution:
         part = pins.parts[target.part]
@@ -92,10 +92,10 @@ def _locked(
     env: Mapping[str, str],
     overrides: tuple[str, ...] = (),
 ) -> list[dict[str, Any]]:
-    """Return the packages of the lock file that uv writes for `requires`.
+    """Return the packages in uv's lock file for `requires`.
 
     Raises:
-        UnresolvedError: no index has them, or none can be reached.
+        UnresolvedError: no index has them, or no index can be reached.
     """
     env = {**env, "MACOSX_DEPLOYMENT_TARGET": DEPLOYMENT_TARGET}
     if index is not None:
@@ -124,7 +124,7 @@ class IndexFile:
     file: str
     sha256: str
     place: str
-    """Its address or path, which may hold a password and so is never shown."""
+    """Its address or path, which may contain a password and so is never shown."""
 
 
 def _files(package: Mapping[str, Any]) -> tuple[IndexFile, ...]:
@@ -140,7 +140,7 @@ def _files(package: Mapping[str, Any]) -> tuple[IndexFile, ...]:
 
 
 def _wheels(packages: list[dict[str, Any]], index: str | None) -> Iterator[PinnedWheel]:
-    """Yield the wheel that uv chose of each package."""
+    """Yield the wheel that uv chose for each package."""
     for package in packages:
         chosen = _files(package)[0]
         name, version, *_ = chosen.file.split("-")
@@ -159,7 +159,7 @@ def verify(pins: Pins, *, env: Mapping[str, str], progress: Callable[[str], None
         progress(f"{wheels[0].name} {wheels[0].version}")
         try:
             published = _published(wheels[0], platforms[wheels[0].file], env=env, universal=True)
-            for wheel in wheels:  # an index that has some files of a release hides what the next one has
+            for wheel in wheels:  # if an index has some files of a release, the next ones are not asked
                 if wheel.file not in published:
                     published |= _published(wheel, platforms[wheel.file], env=env, universal=False)
         except UnresolvedError as error:
@@ -176,7 +176,7 @@ def verify(pins: Pins, *, env: Mapping[str, str], progress: Callable[[str], None
 
 
 def _platforms(pins: Pins) -> dict[str, tuple[str, str]]:
-    """Return for each file a system and a Python, the oldest, that it is pinned for."""
+    """Return a system and the oldest Python for which each file is pinned."""
     return {
         file: (system, pins.pythons[0] if python == pin_file.ANY else python)
         for part in pins.parts
@@ -189,7 +189,7 @@ def _platforms(pins: Pins) -> dict[str, tuple[str, str]]:
 def _published(
     wheel: PinnedWheel, target: tuple[str, str], *, env: Mapping[str, str], universal: bool
 ) -> dict[str, str]:
-    """Return name and hash of the files of a release: all that one index has, or the best for one system."""
+    """Return name and hash of a release's files: all files of one index, or the best ones for a system."""
     system, python = target
     platform = ("--universal",) if universal else ("--python-platform", built_systems()[system].uv)
     options = (*platform, "--no-deps", "--python-version", dotted(python))
@@ -198,7 +198,7 @@ def _published(
 
 
 def updated(pins: Pins, resolutions: tuple[Resolution, ...]) -> Pins:
-    """Return the pins with what was resolved replaced, and unused wheels gone."""
+    """Replace the resolved parts in the pins, and drop unused wheels."""
     wheels = dict(pins.wheels)
     tables = [{system: dict(table) for system, table in part.wheels.items()} for part in pins.parts]
     for each in resolutions:
@@ -212,19 +212,19 @@ def updated(pins: Pins, resolutions: tuple[Resolution, ...]) -> Pins:
 
 
 class NoReleaseError(UnresolvedError):
-    """The index answered, and has no such release."""
+    """The index answered, but has no such release."""
 
 
 def released(
     requirement: str, *, pythons: tuple[str, ...], index: str | None, env: Mapping[str, str]
 ) -> tuple[IndexFile, ...]:
-    """Return every file of the newest release that meets a requirement; `pythons` from the oldest on.
+    """Return every file of the newest release that meets a requirement; `pythons` begins with the oldest.
 
-    Without an `index` the default one is asked alone, and the user's others only where it has no such release: of
-    several that have one, uv names the files of the first.
+    Without `index`, the default index is asked first, and the user's other indexes only if it has no such release,
+    since uv lists the files of only one index.
 
     Raises:
-        NoReleaseError: there is none.
+        NoReleaseError: there is no such release.
         UnresolvedError: the index did not answer.
     """
     alone = {name: value for name, value in env.items() if name not in _OTHER_INDEXES - {"UV_INDEX_URL"}}
@@ -243,7 +243,7 @@ def _released(
     requirement: str, pythons: tuple[str, ...], index: str | None, env: Mapping[str, str]
 ) -> tuple[IndexFile, ...]:
     said = ""
-    for python in pythons:  # uv leaves out the files of older Pythons, and refuses releases that lack this one
+    for python in pythons:  # uv omits files for older Pythons, and refuses releases without files for this one
         options = ("--universal", "--no-deps", "--python-version", dotted(python))
         try:
             packages = _locked((requirement,), *options, index=index, env=env)
@@ -252,7 +252,7 @@ def _released(
             if _ABSENT.search(" ".join(said.split())) is None:
                 raise
             continue
-        # Several, where newer Pythons have a newer release.
+        # Several packages, if newer Pythons have a newer release.
         return _files(max(packages, key=lambda each: Version(each["version"].partition("+")[0])))
     raise NoReleaseError(said)
 
@@ -260,12 +260,12 @@ def _released(
 def wheels_of(
     requires: tuple[str, ...], *, base: PinSet, store: Store, env: Mapping[str, str]
 ) -> tuple[PinnedWheel, ...]:
-    """Return the wheels that `base` lacks for the requirements of a load test, which no build key names.
+    """Return the wheels that `base` lacks for the requirements of a load test; they are in no build key.
 
-    They are chosen for this machine, which may take newer wheels than those that are pinned for all.
+    They are chosen for this machine, which may accept newer wheels than the pinned ones.
 
     Raises:
-        ToolError: no index has them, or none can be reached.
+        ToolError: no index has them, or no index can be reached.
     """
     if not requires:
         return ()

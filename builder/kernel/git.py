@@ -112,7 +112,7 @@ class Checkout:
         return not answer.ok or answer.output != ""
 
     def regular_files(self, commit: str) -> Mapping[str, str] | None:
-        """Return the objects of the folder's regular files in a commit, by path; None if the commit lacks the folder."""
+        """Return the objects of the folder's regular files in a commit, by path; None if it lacks the folder."""
         files = self._files(commit)
         return None if files is None else {file.path: file.object for file in files}
 

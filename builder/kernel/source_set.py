@@ -292,7 +292,7 @@ class _Finder:
         self.refuse("B032", f"the Python package '{directory}/__init__.py' does not exist", place, help=remedy)
 
     def data(self) -> Iterator[str]:
-        """Yield the files of `wheel.data`, which must be in the Python package; refuse files that builds write themselves."""
+        """Yield the files of `wheel.data`; refuse those outside the Python package, and files that builds write."""
         config = self.kernel.config
         package = package_directory(config)
         extensions = (f"_ops_{name}.py" for name in config.extension)

@@ -1,4 +1,4 @@
-"""The pin file: the wheels of every build environment, each named by its hash."""
+"""Read the pin file: the wheels of every build environment, each named by its hash."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ _HEADER = """\
 
 
 class MissingPinsError(NotHereError):
-    """No environment is pinned for a requirement; `pythons` has the Pythons that have one."""
+    """No environment is pinned for a requirement; `pythons` lists the Pythons with one."""
 
     def __init__(self, message: str, *, pythons: tuple[str, ...] = ()) -> None:
         remedy = "add them with `builder pins update` where the index of these wheels can be reached"
@@ -45,25 +45,25 @@ class MissingPinsError(NotHereError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PinnedWheel:
-    """One file, the same wherever it comes from."""
+    """A wheel, identified by its hash wherever it comes from."""
 
     file: str
     name: str
     version: str
     sha256: str
     index: str | None = field(default=None, metadata=codec.spelled(sparse=True))
-    """The index that publishes it, unless that is the default one."""
+    """The index that publishes it; None for the default one."""
 
     @property
     def python(self) -> str | None:
-        """The one Python that can import it, such as `cp311`; None where several can."""
+        """The only Python that can import it, such as `cp311`; None if several can."""
         abi = self.file.split("-")[-2]
         return abi if _ONE_PYTHON.fullmatch(abi) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
-    """The purpose of an environment; `version` is the framework's, as a cell has it, and empty for a plain library."""
+    """The purpose of an environment; `version` is the framework's, as in a cell, or empty for a plain library."""
 
     framework: Framework
     version: str
@@ -74,7 +74,7 @@ class Requirement:
 
     @property
     def recipe(self) -> str:
-        """The key of `[environment]` that says which parts to take."""
+        """The key in `[environment]` with the parts to use."""
         stable = "-stable" if self.stable_abi else ""
         noarch = self.framework is Framework.TORCH_NOARCH
         cuda = "-cuda" if not noarch and self.compute.rstrip("0123456789") == Backend.CUDA.facts.toolkit_prefix else ""
@@ -87,7 +87,7 @@ class Requirement:
 
     @classmethod
     def of(cls, cell: Cell, python: str) -> "Requirement":
-        """Return what `cell` needs when `python`, such as `cp311`, builds it."""
+        """Return the requirement of `cell` for the Python `python`, such as `cp311`."""
         tvm_ffi = cell.framework is Framework.TVM_FFI
         return cls(
             framework=cell.framework,
@@ -109,11 +109,11 @@ class PinSet:
 
     @cached_property
     def digest(self) -> str:
-        """The sha256 of what is installed, from whichever index it came."""
+        """The sha256 of the installed wheels, whichever index they came from."""
         return sha256(self.to_json())
 
     def to_json(self) -> str:
-        """Spell the set canonically: one text for one content."""
+        """Return the set as canonical JSON."""
         wheels = [
             {"file": wheel.file, "name": wheel.name, "sha256": wheel.sha256, "version": wheel.version}
             for wheel in self.wheels
@@ -123,7 +123,7 @@ class PinSet:
 
     @property
     def other_pythons(self) -> tuple[str, ...]:
-        """The Pythons, other than that of the environment, that some of its wheels are for."""
+        """The other Pythons for which some of its wheels are."""
         return tuple(sorted({wheel.python or self.python for wheel in self.wheels} - {self.python}))
 
     def __getitem__(self, name: str) -> PinnedWheel:
@@ -135,22 +135,22 @@ class PinSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Wheels that belong together; the parts of an environment are pinned side by side."""
+    """Wheels that belong together; an environment consists of parts that are pinned independently."""
 
     name: str
     about: str
     requires: tuple[str, ...]
-    """The requirements that `builder pins update` resolves; empty for a part that comes from the machine."""
+    """The requirements that `builder pins update` resolves; empty if the machine provides the part."""
     version: str | None = None
     compute: tuple[str, ...] = ()
     index: str | None = None
     only: tuple[str, ...] = ()
-    """The packages to keep of what was resolved; all of them when empty."""
+    """The resolved packages to keep; empty for all."""
     wheels: Mapping[str, Mapping[str, tuple[str, ...]]]
-    """Files by system and Python tag."""
+    """File names by system and Python tag."""
 
     def serves(self, reference: str, requirement: Requirement) -> bool:
-        """Whether `reference`, such as `torch/cpu`, means this part for a requirement."""
+        """Whether `reference`, such as `torch/cpu`, selects this part for a requirement."""
         name, _, compute = reference.partition("/")
         return (
             self.name == name
@@ -159,7 +159,7 @@ class Part:
         )
 
     def files(self, system: str, python: str) -> tuple[str, ...] | None:
-        """Return the files for a Python on a system, or None where nothing is pinned."""
+        """Return the files for a Python on a system; None if nothing is pinned for them."""
         if not self.requires:
             return ()
         of_system = self.wheels.get(system, {})
@@ -172,19 +172,19 @@ class Pins:
 
     pythons: tuple[str, ...]
     recipes: Mapping[str, tuple[tuple[str, ...], ...]]
-    """For each kind of environment the lists of parts that make one; the first that is pinned counts."""
+    """The lists of parts for each kind of environment; the first list that is pinned is used."""
     parts: tuple[Part, ...]
     wheels: Mapping[str, PinnedWheel]
 
     def environment(self, requirement: Requirement, *, any_python: bool = False) -> PinSet:
-        """Return the wheels a build of `requirement` needs.
+        """Return the wheels that a build for `requirement` needs.
 
-        A build that compiles nothing against Python may take `any_python`: where a part is not pinned for that of
-        `requirement`, its wheels are those for the newest Python that it is pinned for. The build takes headers and
-        libraries from them, and imports nothing.
+        `any_python` is for a build that compiles nothing against Python: if a part is not pinned for the Python of
+        `requirement`, use its wheels for the newest other Python. The build uses their headers and libraries, and
+        imports nothing.
 
         Raises:
-            MissingPinsError: some part is not pinned for this Python and system.
+            MissingPinsError: a part is not pinned for this Python and system.
         """
         found = self._find(requirement, self.pythons if any_python else ())
         if found is not None:
@@ -194,7 +194,7 @@ class Pins:
         raise MissingPinsError(f"no wheels are pinned for {requirement}{python}", pythons=pythons)
 
     def additional(self, names: tuple[str, ...], requirement: Requirement, *, base: PinSet) -> PinSet:
-        """Return the wheels of parts that `base` lacks, as far as they are pinned."""
+        """Return the wheels in these parts that `base` lacks, as far as they are pinned."""
         files = (file for name in names for file in sorted(self._files((name,), requirement) or ()))
         found = {wheel.name: wheel for wheel in map(self.wheels.__getitem__, files)}
         have = {wheel.name for wheel in base.wheels}
@@ -206,14 +206,14 @@ class Pins:
         return tuple(python for python in self.pythons if self._find(replace(requirement, python=python)) is not None)
 
     def need(self, cell: Cell) -> Requirement:
-        """Return what the environment of a cell is for, before a Python is chosen."""
+        """Return the requirement of a cell's environment, before a Python is chosen."""
         requirement = Requirement.of(cell, "")
         return self.of_plain_torch(requirement) if cell.noarch else requirement
 
     def of_plain_torch(self, requirement: Requirement) -> Requirement:
-        """Return what loads a wheel without code: torch for the CPU, in its own version or the newest that is pinned.
+        """Return the requirement for loading a noarch wheel: torch for the CPU, of this or else the newest version.
 
-        That of a GPU does not import without the libraries it runs on; it is taken where no other is pinned.
+        torch for a GPU cannot be imported without the GPU's libraries; it is used only if no other torch is pinned.
         """
         versions = sorted({Version(part.version) for part in self.parts if part.version is not None}, reverse=True)
         plain = (
@@ -242,14 +242,14 @@ class Pins:
                 yield requirement
 
     def conflicts(self) -> Iterator[str]:
-        """Name each environment that would have two versions of one package."""
+        """Report each environment that would have two versions of one package."""
         for requirement in self.requirements():
             names = [wheel.name for wheel in self.environment(requirement).wheels]
             for name in sorted({name for name in names if names.count(name) > 1}):
                 yield f"{requirement} with Python {dotted(requirement.python)}: {name}"
 
     def _find(self, requirement: Requirement, others: tuple[str, ...] = ()) -> PinSet | None:
-        """Return the first recipe that is pinned for the Python, or each part for the newest of `others`."""
+        """Return the first recipe that is pinned for the Python, or with each part for the newest of `others`."""
         for recipe in self.recipes.get(requirement.recipe, ()):
             files = self._files(recipe, requirement, others)
             if files is not None:
@@ -273,10 +273,10 @@ class Pins:
 
 
 def load(file: Path = FILE) -> Pins:
-    """Read the pin file; a pin without a proper hash is refused before anything runs.
+    """Read the pin file, and refuse pins without a valid hash before anything runs.
 
     Raises:
-        PinsError: all that is wrong with the file.
+        PinsError: with every problem of the file.
     """
     table = pin_file.read(file)
     indexes = {
@@ -306,7 +306,7 @@ def _part(table: dict[str, Any]) -> Part:
 
 
 def to_toml(pins: Pins) -> str:
-    """Spell the pins as their file: one text for one content."""
+    """Return the canonical text of the pin file."""
     lines = [_HEADER, f"pythons = {toml.spelled(pins.pythons)}", "", "[environment]"]
     lines += [f"{kind} = {toml.spelled(recipes)}" for kind, recipes in pins.recipes.items()]
     for part in pins.parts:

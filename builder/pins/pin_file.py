@@ -1,4 +1,4 @@
-"""Read the pin file, and name every rule that it breaks."""
+"""Read the pin file, and report every rule that it breaks."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from builder.errors import BuilderError
 from builder.matrix.variant import built_systems
 
 ANY = "any"
-"""Stands for every Python in a part whose wheels do not depend on it."""
+"""Stands for every Python, in a part whose wheels do not depend on it."""
 
 _TOP: dict[str, type] = {"pythons": list, "environment": dict, "part": list, "wheel": dict}
 _PART: dict[str, type] = {
@@ -33,9 +33,9 @@ def read(file: Path) -> dict[str, Any]:
     """Return the tables of the pin file.
 
     Raises:
-        PinsError: all that is wrong with it.
+        PinsError: with every problem of the file.
     """
-    if file.exists() and not file.is_file():  # a FIFO would be read for ever
+    if file.exists() and not file.is_file():  # a FIFO would block for ever
         raise PinsError(f"the pin file '{file}' is not a file", help="name the pin file")
     try:
         table = toml.loads(file.read_text(encoding="utf-8"))
@@ -55,7 +55,7 @@ def read(file: Path) -> dict[str, Any]:
 
 
 def problems(table: dict[str, Any]) -> Iterator[str]:
-    """Name each rule that `table` breaks, by its key."""
+    """Yield each rule that `table` breaks, with the key."""
     found = [*_typed("", table, _TOP, required=set(_TOP))]
     if not found:
         parts = list(enumerate(table["part"]))
@@ -70,7 +70,7 @@ def serves(file: str, *, system: str, python: str) -> bool:
     """Whether a wheel can be installed for a Python (or `any`) on a system.
 
     Raises:
-        ValueError: it is not the name of a wheel.
+        ValueError: the file name is not that of a wheel.
     """
     match = _FILE.fullmatch(file)
     if match is None:
@@ -143,7 +143,7 @@ def _wheel(file: str, facts: Any) -> Iterator[str]:
 
 
 def normalized(name: str) -> str:
-    """Spell the name of a package the one way indexes compare it."""
+    """Normalise a package name as indexes compare it."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
