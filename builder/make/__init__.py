@@ -1,1 +1,1 @@
-"""Build a cell: a rendered project becomes a finished, audited and loaded wheel."""
+"""Build a cell: turn a rendered project into a finished, audited and load-tested wheel."""

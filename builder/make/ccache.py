@@ -1,6 +1,7 @@
-"""The settings of ccache in a build: the source of its entries, and the inputs of objects that it does not see itself.
+"""Configure ccache for a build: its storage, and inputs of objects that ccache cannot see.
 
-Its depend mode takes the list of headers from the compiler, so nothing is preprocessed; https://ccache.dev/manual.
+In its depend mode, ccache takes the list of headers from the compiler, so nothing is preprocessed;
+https://ccache.dev/manual.
 """
 
 import re
@@ -14,34 +15,34 @@ from builder.kernel.tree import NAMES
 from builder.make.job import Job
 
 SOCKET = "ccache.sock"
-"""The socket in the scratch directory at which entries are asked for; without an answer there, ccache compiles."""
+"""The socket in the scratch directory that serves entries; if nobody answers there, ccache compiles."""
 _SETTINGS, _INPUTS = "ccache.conf", "ccache.inputs"
 _LANGUAGES = ("C", "CXX", "CUDA", "HIP")
 _NO_DECISION = ("--threads=*",)
-"""Options that change no bit, and differ from machine to machine."""
+"""Options that change no bit of an object, and differ between machines."""
 _SLOPPINESS = "include_file_ctime"
-"""A header's ctime changes with each environment that shares it by a hard link; its mtime still has to be older."""
+"""A header's ctime changes with each environment that hard-links it; its mtime must still be old enough."""
 _NEVER_COMPILED = tuple(NAMES["never-compiled"])
 NO_HEADERS = frozenset((*(".c", ".cc", ".cpp", ".cu", ".cxx", ".hip", ".m", ".metal", ".mm"), *_NEVER_COMPILED))
-"""Endings of files that an `#include` of another file does not find by accident."""
+"""Suffixes of files that an `#include` cannot find by accident."""
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include(?:_next)?[ \t]*(?:[<\"]([^/<>\"\n]+)|([A-Za-z_]))", re.MULTILINE)
 _READS_FILES = re.compile(rb"\bincbin\b|#\s*embed\b")
 _ASKS_FOR_FILES = re.compile(rb"\b__has_(?:include|include_next|embed)\b")
 
 
 def variables(base: Path) -> dict[str, str]:
-    """Return what the environment of a build has for ccache; `base` is the scratch directory as the build sees it."""
+    """Return ccache's variables for a build; `base` is the scratch directory as the build sees it."""
     return {"CCACHE_CONFIGPATH": str(base / _SETTINGS)}
 
 
 def defines(program: Path) -> dict[str, str]:
-    """Return the CMake variables that put ccache before each compiler."""
+    """Return the CMake variables that make ccache the launcher of each compiler."""
     return {f"CMAKE_{language}_COMPILER_LAUNCHER": str(program) for language in _LANGUAGES}
 
 
 def write(job: Job, *, scratch: Path, base: Path, include: Iterable[Path]) -> None:
-    """Write ccache's settings into the scratch directory; `include` are the folders of headers outside the project."""
-    # The same text as ever, to which the objects of shared caches belong: no line break at its end.
+    """Write ccache's settings into the scratch directory; `include` lists the header folders outside the project."""
+    # The text must stay the same, without a final line break: the objects in shared caches depend on it.
     inputs = json_text.document(dict(_inputs(job, include)), indent=1, ordered=True).rstrip()
     settings = {
         "cache_dir": str(base / "ccache"),
@@ -61,20 +62,20 @@ def write(job: Job, *, scratch: Path, base: Path, include: Iterable[Path]) -> No
 
 
 def _inputs(job: Job, include: Iterable[Path]) -> Iterator[tuple[str, object]]:
-    """Yield what an object depends on beside its command, its source and the headers that it includes."""
+    """Yield the inputs of objects other than the command, the source and its included headers."""
     files, sources, steps = job.project.files, job.spec.sources, job.kernel.config.generate
-    # What a compiler may read: a comment of Python begins as a line of the preprocessor does.
+    # Text that a compiler may read; a comment in Python looks like a preprocessor directive.
     texts = [content for path, content in files.items() if not path.endswith(_NEVER_COMPILED)]
     if job.toolchain is not None:
         yield "compilers", dict(job.toolchain.identity)
-    # A new file may be found by an `#include` that found another one before.
+    # An `#include` may find a new file that hides the one it found before.
     yield "headers", sorted(path for path in files if Path(path).suffix not in NO_HEADERS)
     if sources:
-        # Their folders have the same names for every commit, and a new one may have a header that hides another.
+        # The folders have the same names for every commit, and a new commit may have a header that hides another one.
         trees = sorted(sources.items())
         yield "sources", {name: str(tree) if job.enclosed else tree.parent.name for name, tree in trees}
-    # In Nix another environment is another build in any case, and a file is compiled without the content of the others.
-    # What foreign and generated sources include is not known here.
+    # In Nix, another environment is another derivation anyway, and a file is compiled without the others' contents.
+    # The includes of foreign and generated sources are unknown here.
     included = None if job.enclosed or sources or steps else _included(texts)
     if steps:
         yield "generated", sorted(step_outputs(steps))
@@ -87,7 +88,7 @@ def _inputs(job: Job, include: Iterable[Path]) -> Iterator[tuple[str, object]]:
 
 
 def _included(texts: Iterable[bytes]) -> frozenset[str] | None:
-    """Return the first parts of the paths that files include; None where one is spelled by a macro, and may be any."""
+    """Return the first path parts of all included files; None if a macro spells one, which then may be any file."""
     found = [include for text in texts for include in _INCLUDE.findall(text)]
     return (
         None if any(macro for _, macro in found) else frozenset(first.decode("utf-8", "replace") for first, _ in found)

@@ -1,4 +1,4 @@
-"""Build one cell: a rendered project becomes a finished, audited wheel. Both engines call this."""
+"""Build one cell: turn a rendered project into a finished, audited wheel. Both engines call this module."""
 
 import contextlib
 import shutil
@@ -24,11 +24,11 @@ from builder.wheel.archive import Wheel
 from builder.wheel.finish import FinishedWheel
 
 _PLAN = "kernel-plan.json"
-"""The file in which CMake writes what it decided about architectures and components."""
+"""The file with CMake's decisions about architectures and components."""
 OUT = "out"
-"""The folder of a private directory that has the finished wheel, before it is audited."""
+"""The folder of a private directory for the finished wheel, before its audit."""
 
-# A PEP 517 frontend in one line: the environment has the backend, and nothing needs pip.
+# A PEP 517 frontend in one line: the environment has the backend, so pip is not needed.
 _FRONTEND = """
 import json, os, sys
 from scikit_build_core.build import build_wheel
@@ -39,12 +39,12 @@ print("wheel:", build_wheel(output, json.loads(settings)))
 
 
 def build(place: Workplace, *, core: load.Core = contextlib.nullcontext) -> Built:
-    """Compile, finish, audit and load one cell; where `core` has one, the load test begins while the compilers run.
+    """Compile, finish, audit and load one cell; if `core` has a free core, the load test starts during compilation.
 
     Raises:
-        CompileError: the compiler's own first error is on top of the message.
+        CompileError: the message begins with the compiler's first error.
         AuditError: the wheel breaks a rule.
-        LoadError: it does not load or registers nothing; an undeclared module is refused before anything is compiled.
+        LoadError: the wheel does not load or registers nothing; an undeclared module is refused before compiling.
     """
     began, job = time.monotonic(), place.job
     _lay_out(place)
@@ -69,13 +69,13 @@ def build(place: Workplace, *, core: load.Core = contextlib.nullcontext) -> Buil
 
 
 def compile_part(place: Workplace, wanted: Part | SourceFile) -> tuple[BuildReport, int, int]:
-    """Compile a part of the objects of a cell, for those who have the same cache.
+    """Compile a part of a cell's objects into the shared cache.
 
     Returns:
-        A report with the objects, how many were of the part, and how many there are.
+        A report with the objects, the number of objects in the part, and the number of all objects.
 
     Raises:
-        CompileError: the compiler's own first error is on top of the message.
+        CompileError: the message begins with the compiler's first error.
     """
     began = time.monotonic()
     _lay_out(place)
@@ -101,7 +101,7 @@ def _compile(place: Workplace, began: float) -> tuple[Wheel, BuildReport]:
 
 
 def _run(place: Workplace, command: list[str], began: float) -> BuildReport:
-    """Run what compiles, and return what there is to report of it."""
+    """Run a command that compiles, and return the report about it."""
     peak = place.run(command)
     return BuildReport(
         canonical_path=contents.canonical(place.job),
@@ -113,10 +113,10 @@ def _run(place: Workplace, command: list[str], began: float) -> BuildReport:
 
 
 def _finish(place: Workplace, raw: Wheel, plan: Mapping[str, Any] | None) -> FinishedWheel:
-    """Return the finished wheel, which the audit has read from where it lies.
+    """Finish a wheel, and audit the file.
 
     Raises:
-        AuditError: it breaks a rule.
+        AuditError: the wheel breaks a rule.
     """
     place.listen("finishing the wheel")
     job, shared = place.job, tuple[str, ...]()
@@ -153,7 +153,7 @@ def _finish(place: Workplace, raw: Wheel, plan: Mapping[str, Any] | None) -> Fin
 
 def _why_not_reproducible(job: Job) -> str | None:
     cuda = None if job.toolchain is None or job.toolchain.cuda is None else job.toolchain.cuda.version
-    # Nix's sandbox has the path itself where it can mount nothing.
+    # If Nix's sandbox cannot mount anything, the path itself is used.
     return reproducible.why_not_reproducible(
         cuda=cuda,
         canonical=contents.canonical(job) or job.at_canonical_path,
@@ -162,7 +162,7 @@ def _why_not_reproducible(job: Job) -> str | None:
 
 
 def _lay_out(place: Workplace) -> None:
-    """Make the directories of a build; in one that was stopped, sources and compiled files stay as they are."""
+    """Make the directories of a build; if a build was stopped there, its sources and compiled files stay."""
     job, scratch = place.job, place.scratch
     for name in ("raw", "home", "tmp", OUT, "installed", "src.new"):
         shutil.rmtree(scratch / name, ignore_errors=True)

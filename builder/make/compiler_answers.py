@@ -1,7 +1,7 @@
-"""CMake's findings about compilers, kept for the next build: the same compilers give the same answers.
+"""Keep CMake's checks of the compilers for the next build, since the same compilers give the same answers.
 
 CMake remembers a compiler in `CMakeFiles/<version>/CMake<LANG>Compiler.cmake` of the build folder, and the tools that
-go with it in its cache. To CMake a new build folder that has these is one that was configured before.
+go with it in its cache. A new build folder with these files looks to CMake like one that was configured before.
 """
 
 import contextlib
@@ -21,13 +21,13 @@ from builder.run import Completed
 from builder.toolchain.tool import REACHES_BUILD
 
 _OF_MACHINE = re.compile(r"^set\(CMAKE_CUDA_ARCHITECTURES_NATIVE .*\n?", re.MULTILINE)
-"""CMake's answer about the GPU of the machine, which another machine with the same compilers may not have."""
+"""CMake's answer about this machine's GPU, which may differ on another machine with the same compilers."""
 _FOUND = re.compile(
     r"(CMAKE_(?!MAKE_PROGRAM|CUDA_|HIP_)\w+:FILEPATH|CMAKE_(EXECUTABLE_FORMAT|HAVE_LIBC_PTHREAD):INTERNAL)=[^\n]*"
 )
-"""Lines of CMake's cache: tools that it searches for as it looks at the first compiler, such as nm, and tests."""
+"""Lines of CMake's cache to keep: results of tests, and tools such as nm that CMake finds with the first compiler."""
 _CONFIGURED = "CMAKE_PLATFORM_INFO_INITIALIZED:INTERNAL=1"
-"""Without it, CMake removes what it finds in the folder."""
+"""Without this line, CMake removes the files that it finds in the folder."""
 _FILE = re.compile(r"CMake[A-Z]+Compiler\.cmake")
 _VERSION = re.compile(r"[0-9][0-9A-Za-z.-]*")
 _REACHES_COMPILERS = (
@@ -39,7 +39,7 @@ _LAUNCHER = re.compile(r"-DCMAKE_\w+_LAUNCHER=")
 
 
 class NoteKeeper(Protocol):
-    """Keeps notes, each a small table, and gives back none that is damaged."""
+    """Keeps notes, each a small table, and never returns a damaged one."""
 
     def note(self, name: str) -> Mapping[str, Any] | None:
         """Return a note."""
@@ -50,13 +50,13 @@ class NoteKeeper(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompilerAnswers:
-    """The answers for the compilers of one build."""
+    """CMake's answers for the compilers of one build."""
 
     notes: NoteKeeper
     name: str
-    """The note that has them; those for other compilers take its place."""
+    """The name of the note with the answers; answers for other compilers replace it."""
     digest: str
-    """Stands for all that decides them."""
+    """A digest of everything that decides the answers."""
     build: Path
     """The build folder of CMake."""
 
@@ -64,9 +64,9 @@ class CompilerAnswers:
     def of(
         cls, job: Job, notes: NoteKeeper, *, build: Path, variables: Mapping[str, str], arguments: Sequence[str]
     ) -> "CompilerAnswers | None":
-        """Return those of a build in a folder of CMake; None where its paths or rules are not those of every build.
+        """Return the answers for a build in a CMake folder; None if the build has unusual paths or rules.
 
-        `variables` and `arguments` are what the build and CMake are told.
+        `variables` are the build's, and `arguments` CMake's.
         """
         tools = job.toolchain
         if tools is None or not contents.canonical(job) or job.rules.off or job.rules.variables:
@@ -81,7 +81,7 @@ class CompilerAnswers:
             "paths": [str(tool.path) for tool in (tools.cc, tools.cxx, tools.cuda, tools.hip) if tool is not None],
             "variables": {name: variables[name] for name in _REACHES_COMPILERS if name in variables},
             "arguments": [each for each in arguments if not each.startswith(_OF_KERNELS) and not _LAUNCHER.match(each)],
-            # Which folders are there differs between machines.
+            # Machines differ in the folders that exist.
             "folders": contents.answer(tools.cxx.path, "-E", "-v", "-x", "c++", "/dev/null"),
         }
         digest = sha256(json_text.canonical(decides))
@@ -89,9 +89,9 @@ class CompilerAnswers:
         return cls(notes=notes, name=name, digest=digest, build=build)
 
     def around(self, build: Callable[[], Completed]) -> Completed:
-        """Run a build with the answers that are kept, and keep those that it had to find out itself.
+        """Run a build with the kept answers, and keep the answers that it finds itself.
 
-        A build that they keep from being configured is run again without them.
+        If CMake cannot configure with the kept answers, run the build again without them.
         """
         placed = self._place()
         done = build()
@@ -103,11 +103,11 @@ class CompilerAnswers:
         return done
 
     def _place(self) -> bool:
-        """Write what is kept into a build folder that CMake has not seen yet; return whether it has all of it."""
+        """Write the kept answers into a build folder that CMake has not seen yet; return whether they are complete."""
         kept = self.notes.note(self.name)
         if kept is None or kept.get("of") != self.digest or not _are_answers(kept):
             return False
-        if (self.build / "CMakeFiles").exists():  # a build that was stopped goes on
+        if (self.build / "CMakeFiles").exists():  # a stopped build continues
             return False
         try:
             folder = self.build / "CMakeFiles" / kept["version"]
@@ -126,7 +126,7 @@ class CompilerAnswers:
         (self.build / "CMakeCache.txt").unlink(missing_ok=True)
 
     def _keep(self) -> None:
-        """Keep what CMake has found out; what cannot be read is not kept."""
+        """Keep the answers that CMake has found, except unreadable ones."""
         with contextlib.suppress(OSError, UnicodeDecodeError):
             for folder in sorted((self.build / "CMakeFiles").iterdir()):
                 found = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("CMake*Compiler.cmake")}
@@ -139,7 +139,7 @@ class CompilerAnswers:
 
 
 def _are_answers(kept: Mapping[str, Any]) -> bool:
-    """Whether it is what is kept here, and not that of another `builder`."""
+    """Whether a note has answers in the form of this module, and not that of another version of `builder`."""
     version, files, cache = (kept.get(name) for name in ("version", "files", "cache"))
     return (
         isinstance(version, str)

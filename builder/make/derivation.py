@@ -1,4 +1,4 @@
-"""One cell inside Nix's sandbox: the spec that Nix wrote becomes a wheel and its record in `out`."""
+"""Build one cell inside Nix's sandbox: read the spec that Nix wrote, and write a wheel and its record to `out`."""
 
 import os
 import shutil
@@ -23,13 +23,13 @@ RECORD = "record.json"
 _SYSTEM = ("/usr/local/bin", "/usr/bin", "/bin")
 """Folders that every build has on its PATH."""
 _SANDBOX = Path("/build")
-"""The folder in which Nix's sandbox builds; without one it is another."""
+"""The build folder in Nix's sandbox; without a sandbox it differs."""
 _VARIABLES = ("CC", "CXX", "CUDA_HOME", "ROCM_PATH", "ONEAPI_ROOT")
-"""Variables in which a package set may name its compilers and toolkits."""
+"""Variables in which a package set can name its compilers and toolkits."""
 
 
 def main(environ: Mapping[str, str], action: Callable[[Mapping[str, str]], None] | None = None) -> int:
-    """Build the cell of the variable `spec`, or do another action; say why it fails, and return the exit code."""
+    """Build the cell in the variable `spec`, or run another action; report a failure, and return the exit code."""
     try:
         (action or _build)(environ)
     except BuilderError as error:
@@ -44,7 +44,7 @@ def _build(environ: Mapping[str, str]) -> None:
 
 
 def write(job: Job, built: Built, out: Path) -> None:
-    """Write a wheel and its record into the output of the derivation."""
+    """Write a wheel and its record to the output of the derivation."""
     out.mkdir()
     (out / built.name).write_bytes(built.content)
     record, report = codec.encode(record_of(job)), built.report.lasting()
@@ -53,10 +53,10 @@ def write(job: Job, built: Built, out: Path) -> None:
 
 
 def enclosed(spec: Spec, environ: Mapping[str, str]) -> Workplace:
-    """Return the place of a build in this sandbox, with the job of a spec, for which all is found here.
+    """Return the place of a build in this sandbox, with a spec's job and its tools.
 
     Raises:
-        BuilderError: the spec has no pinned wheels, or there is no place to build at.
+        BuilderError: the spec has no pinned wheels, or there is no folder to build in.
     """
     if not isinstance(spec.environment, PinnedPackages):
         raise BuilderError("Nix builds only against pinned wheels")
@@ -67,9 +67,10 @@ def enclosed(spec: Spec, environ: Mapping[str, str]) -> Workplace:
 
 
 def job_of(spec: Spec, environ: Mapping[str, str], *, sandboxed: bool, at_canonical_path: bool) -> Job:
-    """Return the job of a spec, with the tools that the variables of the derivation name.
+    """Return the job of a spec, with the tools that the derivation's variables name.
 
-    It is `sandboxed` where Nix has a sandbox around it, and `at_canonical_path` itself where nothing can be mounted.
+    `sandboxed` means inside Nix's sandbox; `at_canonical_path` means that the scratch directory itself is there, since
+    nothing can be mounted.
     """
     cell, options = spec.cell, spec.options
     loaded = kernel.load(spec.kernel)
@@ -101,7 +102,7 @@ def job_of(spec: Spec, environ: Mapping[str, str], *, sandboxed: bool, at_canoni
 
 
 def _locked(job: Job) -> tuple[KernelFolder, ...]:
-    """Return the locked kernels for the load test; one that may fail goes on without."""
+    """Return the locked kernels for the load test; on an error, go on without them if the load test may fail."""
     rule, trees = job.load_test, job.spec.kernels
     if trees is None or rule is LoadTestRule.SKIP:
         return ()
@@ -115,18 +116,18 @@ def _locked(job: Job) -> tuple[KernelFolder, ...]:
 
 
 def _scratch(environment: Path) -> Path:
-    """Return the directory to build in: one that is mounted at the canonical path, or that path itself."""
+    """Return the directory to build in: a mount at the canonical path, or the path itself."""
     if sandbox.can_mount():
         path = Path.cwd() / "scratch"
         path.mkdir()
         return path
-    # Nothing can be mounted in this sandbox, but the path is free: the build happens at that very path.
+    # Nothing can be mounted in this sandbox, but the path is free: build at the path itself.
     if sandbox.CANONICAL.exists() and any(sandbox.CANONICAL.iterdir()):
         raise BuilderError(
             f"'{sandbox.CANONICAL}' is not empty, and this build can mount nothing on it",
             help="build in Nix's sandbox (sandbox = true), or allow user namespaces",
         )
     sandbox.CANONICAL.mkdir(exist_ok=True)
-    # A copy, not a link: compilers that follow links to themselves must not see another path.
+    # A copy and not a link: compilers that follow links to themselves must not see another path.
     shutil.copytree(environment, sandbox.CANONICAL / "env", symlinks=True)
     return sandbox.CANONICAL

@@ -1,4 +1,4 @@
-"""The torch or tvm-ffi that a kernel is built with, as a typed record read from its files."""
+"""Identify the torch or tvm-ffi that a kernel is built with, by reading its files."""
 
 import ast
 import mmap
@@ -13,7 +13,7 @@ from builder.errors import BuilderError
 from builder.hashes import sha256_of
 
 _PYTHON_LIBRARIES = ("libtorch_python", "libtorchbind_test", "libtorch_global_deps")
-"""Libraries that no kernel links to: builds of torch that differ only in them, as for two Pythons, are the same."""
+"""Libraries that no kernel links to: builds of torch that differ only in these count as the same."""
 _TOOLKITS = (backend.facts.torch_device for backend in Backend)
 _VERSION_FIELDS = tuple(sorted({"git_version", "rocm", *filter(None, _TOOLKITS)}))
 
@@ -24,7 +24,7 @@ class IdentityError(BuilderError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameworkIdentity:
-    """One build of torch or tvm-ffi, told apart from every other."""
+    """The identity of one build of torch or tvm-ffi."""
 
     name: str
     version: str
@@ -34,12 +34,12 @@ class FrameworkIdentity:
 
 
 def identity_of(framework: Framework, site_packages: Path) -> FrameworkIdentity:
-    """Read which build of a framework is in `site_packages`.
+    """Identify the build of a framework in `site_packages`.
 
-    For a pure-Python kernel that is torch; a plain library has none.
+    A pure-Python kernel has torch; a plain library has no framework.
 
     Raises:
-        IdentityError: there is none, or its files are not those of one.
+        IdentityError: the framework is missing, or its files are invalid.
     """
     if framework is Framework.CTYPES:
         return FrameworkIdentity(name="ctypes", version="")
@@ -47,10 +47,10 @@ def identity_of(framework: Framework, site_packages: Path) -> FrameworkIdentity:
 
 
 def torch_identity(site_packages: Path) -> FrameworkIdentity:
-    """Read which torch is in `site_packages`, from its files, without importing it.
+    """Identify the torch in `site_packages` by its files, without importing it.
 
     Raises:
-        IdentityError: there is no torch, or its files are not those of a torch.
+        IdentityError: torch is missing, or its files are invalid.
     """
     root = site_packages / "torch"
     try:
@@ -68,10 +68,10 @@ def torch_identity(site_packages: Path) -> FrameworkIdentity:
 
 
 def tvm_ffi_identity(site_packages: Path) -> FrameworkIdentity:
-    """Read which tvm-ffi is in `site_packages`, from its files.
+    """Identify the tvm-ffi in `site_packages` by its files.
 
     Raises:
-        IdentityError: there is none.
+        IdentityError: tvm-ffi is missing.
     """
     found = sorted(site_packages.glob("apache_tvm_ffi-*.dist-info"))
     if not found:
@@ -86,7 +86,7 @@ def _build_ids(libraries: Iterable[Path]) -> dict[str, str]:
 
 
 def _constants(text: str) -> dict[str, str]:
-    """Return the constants that a module assigns; the module is not run."""
+    """Return the constants that a module assigns, without running the module."""
     values: dict[str, str] = {}
     for node in ast.parse(text).body:
         match node:
@@ -98,16 +98,16 @@ def _constants(text: str) -> dict[str, str]:
 
 
 def python_of_torch(site_packages: Path) -> str:
-    """Return which Python and system torch's own extension is for, such as `cpython-311-x86_64-linux-gnu`."""
+    """Return the Python and the system of torch's own extension, such as `cpython-311-x86_64-linux-gnu`."""
     found = sorted(path for path in (site_packages / "torch").glob("_C.*") if path.suffix in (".so", ".pyd"))
     return found[-1].name.removeprefix("_C.").removesuffix(found[-1].suffix) if found else ""
 
 
 def _abi(root: Path) -> dict[str, str]:
-    """Return the platform and the C++11-ABI flag, as the symbols of c10 have them or else torch's CMake config."""
+    """Return the platform and the C++11-ABI flag, from the symbols of c10, or else from torch's CMake config."""
     known = _elf_of(root / "lib/libc10.so")
     flag = None if known is None else _linked_abi(known)
-    if flag is None:  # newer versions of torch pass none to their users
+    if flag is None:  # newer versions of torch do not pass the flag to users
         config = root / "share/cmake/Torch/TorchConfig.cmake"
         text = config.read_text(encoding="utf-8", errors="replace") if config.is_file() else ""
         flag = next((value for value in ("0", "1") if f"_GLIBCXX_USE_CXX11_ABI={value}" in text), None)
@@ -116,7 +116,7 @@ def _abi(root: Path) -> dict[str, str]:
 
 
 def _linked_abi(library: ElfFile) -> str | None:
-    """Tell the flag from the mangled names: `std::string` is `__cxx11` in one ABI and `Ss` in the other."""
+    """Determine the flag from mangled names: `std::string` is `__cxx11` in one ABI and `Ss` in the other."""
     try:
         names = [
             symbol.name for symbol in elf_symbols.symbols(library, library.strings) if symbol.name.startswith("_ZN")
@@ -129,7 +129,7 @@ def _linked_abi(library: ElfFile) -> str | None:
 
 
 def file_identity(path: Path) -> str:
-    """Return a library's build-id, or a sha256 of its content where it has none."""
+    """Return a library's build-id, or the sha256 of its content without one."""
     known = _elf_of(path)
     try:
         build_id = None if known is None else known.build_id
@@ -139,7 +139,7 @@ def file_identity(path: Path) -> str:
 
 
 def _elf_of(path: Path) -> ElfFile | None:
-    """Map a library and read its headers; None for what is not an ELF library, or a damaged one."""
+    """Map a library and read its headers; None if it is damaged or not an ELF library."""
     try:
         with path.open("rb") as file:
             return ElfFile(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))

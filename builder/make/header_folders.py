@@ -1,4 +1,4 @@
-"""The folders of the header-only libraries of a kernel: among the pinned wheels, or named by the user."""
+"""Find the folders of a kernel's header-only libraries: among the pinned wheels, or named by the user."""
 
 import contextlib
 import os
@@ -33,7 +33,7 @@ def of_job(job: Job) -> dict[str, Path]:
 
 
 def folders(config: Config, backend: Backend, *, environ: Mapping[str, str], site_packages: Path) -> dict[str, Path]:
-    """Return the CMake variables of the folders that the user names, or that are among the pinned wheels."""
+    """Return the CMake variables for folders that the user names or that pinned wheels contain."""
     result = {}
     for found in header_calls(config, backend):
         pinned = site_packages / str(found.get("WHEEL_ROOT", ""))
@@ -45,9 +45,9 @@ def folders(config: Config, backend: Backend, *, environ: Mapping[str, str], sit
 
 
 def fetched(config: Config, backend: Backend, *, environ: Mapping[str, str], root: Path) -> dict[str, Path]:
-    """Return the CMake variables of the libraries that are pinned by a commit, each fetched once below `root`.
+    """Return the CMake variables for libraries pinned by commit, each fetched once below `root`.
 
-    It is done before the build, which has no network.
+    Libraries are fetched before the build, which has no network.
 
     Raises:
         ToolError: a commit cannot be fetched.
@@ -59,14 +59,14 @@ def fetched(config: Config, backend: Backend, *, environ: Mapping[str, str], roo
         folder = root / str(found["COMMIT"])
         if not folder.is_dir():
             Fetcher(environ=environ).fetch(str(found["SOURCE"]), str(found["COMMIT"]), folder)
-        with contextlib.suppress(OSError):  # another user's
-            os.utime(folder)  # when it was last used
+        with contextlib.suppress(OSError):  # another user's folder
+            os.utime(folder)  # the time of the last use
         result[str(found["VARIABLE"])] = folder
     return result
 
 
 def digests(config: Config, backend: Backend, *, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return variable -> sha256 over the headers, for each folder that the user names.
+    """Return variable -> sha256 of the headers, for each folder that the user names.
 
     Raises:
         BuilderError: a folder does not have the library.

@@ -1,4 +1,4 @@
-"""One build on one machine: its spec, and the kernel, tools and packages that were found for it."""
+"""One build on one machine: its spec, with the kernel, tools and packages for it."""
 
 import sys
 from collections.abc import Mapping
@@ -29,9 +29,9 @@ class CompileError(ToolError):
     """A compiler refused the kernel."""
 
     linking: bool = False
-    """Whether it was the linker, which none of the kernel's sources can tell what to do."""
+    """Whether the linker failed, which no source of the kernel can cause."""
     files: tuple[File, ...] = ()
-    """The files that were made before."""
+    """The files that were made before the failure."""
 
 
 class OutOfMemoryError(CompileError):
@@ -40,7 +40,7 @@ class OutOfMemoryError(CompileError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotLoadable:
-    """The reason for which a wheel cannot be loaded on this machine, and the remedy."""
+    """The reason why this machine cannot load a wheel, and the remedy."""
 
     reason: str
     help: str
@@ -48,38 +48,38 @@ class NotLoadable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One build on one machine; its build key can be made before anything is installed."""
+    """One build on one machine; its build key is known before anything is installed."""
 
     spec: Spec
     kernel: Kernel
     project: Project
     framework: FrameworkIdentity
     toolchain: Toolchain | None
-    """None where nothing is compiled."""
+    """None if nothing is compiled."""
     environ: Mapping[str, str] = field(default_factory=dict)
     """The user's variables, of which few reach a build."""
     rules: Rules = field(default_factory=Rules)
-    """The rules of reproducible builds that hold: all of them, in what is delivered."""
+    """The rules of reproducible builds that apply: all of them, for a wheel to deliver."""
     enclosed: bool = False
-    """Whether Nix runs it, whose sandbox takes the place of ours."""
+    """Whether Nix runs the build, so that its sandbox replaces builder's."""
     in_nix_sandbox: bool = False
-    """Whether Nix's sandbox is around it."""
+    """Whether the build is inside Nix's sandbox."""
     at_canonical_path: bool = False
     """Whether the scratch directory itself is at the canonical path."""
     loader: Emulator | NotLoadable | None = None
-    """The emulator that loads the wheel where this Python cannot, or the reason for which nothing here can."""
+    """The emulator to load the wheel with if this Python cannot, or the reason why this machine cannot."""
     test_packages: LoadTestPackages = field(default_factory=LoadTestPackages)
-    """The packages that the load test finds besides the framework; nothing of them reaches the wheel."""
+    """The packages for the load test other than the framework; they do not affect the wheel."""
     keeps_bytecode: bool = False
     """Whether the load test may keep the framework's bytecode: only in an environment of the store."""
     cores: int | None = None
-    """Most compilers at once; None leaves it to ninja."""
+    """The most parallel compilers; None to let ninja decide."""
     jobserver: Mapping[str, str] = field(default_factory=dict)
-    """Variables that name a jobserver, where compilers of several builds share the cores."""
+    """Variables that name a jobserver, if several builds share the cores."""
     path: tuple[Path, ...] = ()
-    """Folders of tools before those of the system, for machines that have them elsewhere."""
+    """Folders of tools to search before the system's."""
     ccache: Path | None = None
-    """The ccache that keeps compiled files, where something answers it in the scratch directory."""
+    """The ccache program, if something answers it in the scratch directory."""
 
     @property
     def cell(self) -> Cell:
@@ -93,7 +93,7 @@ class Job:
 
     @property
     def environment(self) -> Path | None:
-        """The prefix of the pinned environment; None builds against what is installed at `site_packages`."""
+        """The path of the pinned environment; None to build against the packages at `site_packages`."""
         found = self.spec.environment
         return None if isinstance(found, InstalledPackages) else found.path
 
@@ -104,22 +104,22 @@ class Job:
 
     @property
     def frontend(self) -> Path:
-        """The interpreter that has scikit-build-core, cmake and ninja."""
+        """The interpreter with scikit-build-core, cmake and ninja."""
         return Path(sys.executable) if self.environment is None else self.spec.environment.python
 
     @property
     def load_test(self) -> LoadTestRule:
-        """The rule for a wheel that cannot be imported: as asked for, or else as build.toml says."""
+        """The rule for a wheel that cannot be imported: the requested one, or else build.toml's."""
         return self.options.load_test or self.kernel.config.build.load_test
 
     @property
     def emulator(self) -> Emulator | None:
-        """The emulator that runs `test_python`, where that is for another processor."""
+        """The emulator that runs `test_python`, if that is for another processor."""
         return self.loader if isinstance(self.loader, Emulator) else None
 
     @property
     def not_loadable(self) -> NotLoadable | None:
-        """The reason for which the wheel is not loaded, where this machine cannot."""
+        """The reason why the wheel is not loaded, if this machine cannot."""
         return self.loader if isinstance(self.loader, NotLoadable) else None
 
     @property
@@ -129,7 +129,7 @@ class Job:
 
 
 def loader_of(spec: Spec, environ: Mapping[str, str]) -> Emulator | NotLoadable | None:
-    """Return what loads a wheel for another system, or why nothing can; None where it is loaded as any other."""
+    """Return the emulator for another system's wheel, or why it cannot be loaded; None for this machine's wheels."""
     cell, environment = spec.cell, spec.environment
     if isinstance(environment, InstalledPackages):
         return None
@@ -154,9 +154,9 @@ def loader_of(spec: Spec, environ: Mapping[str, str]) -> Emulator | NotLoadable 
 def with_load_test(
     job: Job, *, kernels: Mapping[str, Path] | None = None, locked: tuple[KernelFolder, ...] = ()
 ) -> Job:
-    """Return a job, whose environments are in place, with what loads its wheel and what the load test has besides.
+    """Add the loader and the packages of the load test to a job whose environments exist.
 
-    `kernels` are the wheels of the kernels that it depends on, by their repository, and `locked` those of the lock.
+    `kernels` are wheels of the kernels that it depends on, by repository; `locked` are the kernels of its lock.
     """
     spec, environment, tested = job.spec, job.spec.environment, job.spec.test_environment
     found, wheels = LoadTestPackages(), tuple[PinnedWheel, ...]()

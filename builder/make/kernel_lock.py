@@ -1,7 +1,7 @@
 """`kernels.lock`: the commit and the hash of each kernel that a kernel depends on.
 
-The file has the form of the public tools. A load test is given the kernels of the lock: of each, the variant that the
-hub's client would load.
+The file has the form that the public tools use. A load test gets the variant of each locked kernel that the hub's
+client would load.
 """
 
 import base64
@@ -29,7 +29,7 @@ T = TypeVar("T")
 NAME: Final = "kernels.lock"
 _BUILD = "build"
 _LARGEST = 16 << 20
-"""The bytes that a lock or a metadata.json may have; the lock of a hundred kernels has a thousandth of them."""
+"""The most bytes of a lock or a metadata.json; the lock of a hundred kernels has a thousandth of that."""
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 _SHA256 = 32
@@ -43,7 +43,7 @@ class LockError(BuilderError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockedCommit:
-    """The commit that a dependency stands for, and the hash of all its files."""
+    """The commit of a dependency, and the hash of all its files."""
 
     commit: str
     hash: str
@@ -51,12 +51,12 @@ class LockedCommit:
 
     @property
     def short(self) -> str:
-        """The commit, as people write it."""
+        """The abbreviated commit."""
         return self.commit[:7]
 
     @property
     def digest(self) -> str:
-        """The hash in hexadecimal digits, as a name of a folder."""
+        """The hash in hexadecimal digits, for the name of a folder."""
         return base64.b64decode(self.hash.partition("-")[2]).hex()
 
 
@@ -64,10 +64,10 @@ Locks = Mapping[KernelDependency, LockedCommit]
 
 
 def read(root: Path) -> Locks | None:
-    """Read the lock of a kernel's directory; None where it has none.
+    """Read the lock in a kernel's directory; None if there is none.
 
     Raises:
-        LockError: the lock cannot be read, or has not the form of the public tools.
+        LockError: the lock cannot be read, or does not have the form of the public tools.
     """
     path = root / NAME
     try:
@@ -113,7 +113,7 @@ def _locks(entries: Iterable[Any]) -> Locks:
 
 
 def dependency(table: Any) -> KernelDependency:
-    """Read a dependency, as a lock and metadata.json have it.
+    """Parse a dependency in a lock or a metadata.json.
 
     Raises:
         ValueError: the table has another form.
@@ -130,10 +130,10 @@ def dependency(table: Any) -> KernelDependency:
 
 
 def checked(wanted: KernelDependency) -> KernelDependency:
-    """Check that the hub can have the repository of a dependency, and return the dependency.
+    """Check that the repository of a dependency has a valid name, and return the dependency.
 
     Raises:
-        ValueError: the hub has no repository of such a name.
+        ValueError: the name is not valid.
     """
     if _REPOSITORY.fullmatch(wanted.repo_id) is None:
         raise ValueError(f"{quoted(wanted.repo_id)} is not a repository of the hub, which is OWNER/NAME")
@@ -158,7 +158,7 @@ def _locked(table: Any, key: KernelDependency) -> LockedCommit:
 
 
 def of(wanted: KernelDependency, locked: Mapping[KernelDependency, T]) -> T:
-    """Return what is locked for a dependency.
+    """Return the locked value of a dependency.
 
     Raises:
         LockError: the dependency is not locked.
@@ -173,20 +173,20 @@ def _entry(wanted: KernelDependency, locked: LockedCommit) -> dict[str, Any]:
 
 
 def dump(locks: Locks) -> bytes:
-    """Return the text of a lock, with its entries in an order of their own."""
+    """Return the text of a lock, with sorted entries."""
     entries = [_entry(key, locks[key]) for key in ordered(locks)]
     return json_text.document(entries, escaped=False).encode()
 
 
 def ordered(among: Iterable[KernelDependency]) -> list[KernelDependency]:
-    """Return dependencies by repository, versions before revisions."""
+    """Sort dependencies by repository, with versions before revisions."""
     return sorted(
         among, key=lambda each: (each.repo_id.encode(), each.version is None, each.version or 0, each.revision or "")
     )
 
 
 def named(wanted: KernelDependency) -> str:
-    """Return what a message calls a dependency."""
+    """Return the name of a dependency in messages."""
     which = f"revision {wanted.revision}" if wanted.version is None else f"version {wanted.version}"
     return f"{quoted(wanted.repo_id)} ({which})"
 
@@ -203,7 +203,7 @@ LockedTrees = Mapping[KernelDependency, LockedTree]
 
 
 def write_trees(trees: LockedTrees | None) -> list[dict[str, Any]] | None:
-    """Return the JSON of locked kernels: entries of a lock, each with the place of its tree."""
+    """Return the JSON of locked kernels: entries of a lock, each with the path of its tree."""
     if trees is None:
         return None
     return [{**_entry(wanted, tree.locked), "tree": str(tree.folder)} for wanted, tree in trees.items()]
@@ -213,7 +213,7 @@ def read_trees(listed: Iterable[Mapping[str, Any]] | None) -> LockedTrees | None
     """Read what `write_trees` wrote.
 
     Raises:
-        LockError: an entry is not one of a lock.
+        LockError: an entry has another form.
     """
     if listed is None:
         return None
@@ -227,7 +227,7 @@ def read_trees(listed: Iterable[Mapping[str, Any]] | None) -> LockedTrees | None
 
 
 def variants(tree: Path) -> Mapping[str, Path]:
-    """Return the variants of a kernel, by their names."""
+    """Return the variants of a kernel, by name."""
     folders = sorted((tree / _BUILD).iterdir()) if (tree / _BUILD).is_dir() else []
     return {folder.name: folder for folder in folders if (folder / METADATA_FILE).is_file()}
 
@@ -242,7 +242,7 @@ def _metadata(variant: Path) -> KernelMetadata:
 
 
 def depends_of(variant: Path) -> tuple[KernelDependency, ...]:
-    """Return what a variant of a kernel depends on.
+    """Return the dependencies of a kernel's variant.
 
     Raises:
         LockError: its metadata.json cannot be read.
@@ -255,10 +255,10 @@ def depends_of(variant: Path) -> tuple[KernelDependency, ...]:
 
 
 def folders(kernel: Kernel, cell: Cell, tree_of: Callable[[KernelDependency], LockedTree]) -> tuple[KernelFolder, ...]:
-    """Return the kernels that a kernel depends on, of each the variant for a cell, with all that they depend on.
+    """Return the kernels that a kernel depends on, with their own dependencies, each in the variant for a cell.
 
     Raises:
-        LockError: a kernel depends on itself, or is no kernel.
+        LockError: a kernel depends on itself, or a tree is not a kernel.
         ToolError: a kernel has no variant for the cell.
     """
     return tuple(_folder(wanted, cell, tree_of, ()) for wanted in kernel.config.kernel_depends(cell.backend))
@@ -292,7 +292,7 @@ def _folder(
 
 
 def variant_for(cell: Cell, names: Iterable[str]) -> str | None:
-    """Return the variant that the hub's client would load where a cell is tested: compiled ones first."""
+    """Return the variant that the hub's client would load in the test of a cell: compiled ones are preferred."""
     fitting: dict[str, Variant] = {}
     for name in names:
         with contextlib.suppress(ValueError):  # no variant
@@ -311,7 +311,7 @@ def _serves(variant: Variant, cell: Cell) -> bool:
 
 
 def _rank(variant: Variant) -> tuple[bool, bool, int, int]:
-    """Order variants as the client does: for this torch, for a stable ABI, the newest first, and then pure Python."""
+    """Order variants as the client does: for this torch, then for the newest stable ABI, then pure Python."""
     version = variant.version
     newest = (0, 0) if version is None else (-version.major, -version.minor)
     return variant.noarch, variant.stable, *newest

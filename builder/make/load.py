@@ -1,4 +1,4 @@
-"""The load test of a job: the packages that it has, what stands in for a GPU's libraries, and the test itself."""
+"""Run the load test of a job: collect its packages, make stand-ins for a GPU's libraries, and load the wheel."""
 
 import contextlib
 import shutil
@@ -24,15 +24,15 @@ from builder.metadata import METADATA_FILE, KernelMetadata
 from builder.wheel.archive import Wheel, unpack
 
 Core = Callable[[], AbstractContextManager[object]]
-"""Says whether a core is free for one more process, and counts that process meanwhile."""
+"""Tells whether a core is free for one more process, and reserves it meanwhile."""
 Early = Future[loadtest.LoadProcess | None]
 
 
 @contextlib.contextmanager
 def early(place: Workplace, *, core: Core) -> Iterator[Early | None]:
-    """Begin the load test of a wheel while it is compiled, where a core is free for that.
+    """Start the load test of a wheel during its compilation, if a core is free.
 
-    Nearly all of its time is the import of the framework, which has nothing to do with the kernel.
+    Most of its time goes into importing the framework, which does not need the kernel.
     """
     job = place.job
     quick = job.cell.noarch or job.cell.framework is Framework.CTYPES
@@ -46,7 +46,7 @@ def early(place: Workplace, *, core: Core) -> Iterator[Early | None]:
 
 
 def _begin(place: Workplace, held: contextlib.ExitStack) -> loadtest.LoadProcess | None:
-    """Start the process; what goes wrong here goes wrong again, and is told, when the wheel is there."""
+    """Start the process; an error here occurs again, and is reported, when the wheel is finished."""
     try:
         package = _installed(place)
         package.parent.mkdir()
@@ -57,7 +57,7 @@ def _begin(place: Workplace, held: contextlib.ExitStack) -> loadtest.LoadProcess
 
 
 def test(place: Workplace, wheel: Wheel, *, early: Early | None) -> loadtest.LoadTest:
-    """Run the load test of a finished wheel and return its outcome; nothing is refused here."""
+    """Run the load test of a finished wheel, and return its outcome without refusing anything."""
     job = place.job
     if job.load_test is LoadTestRule.SKIP:
         return loadtest.SKIPPED
@@ -88,14 +88,14 @@ def _named(job: Job) -> frozenset[str] | None:
 
 
 def _installed(place: Workplace) -> Path:
-    """Return where the package of the wheel is unpacked."""
+    """Return the folder where the wheel's package is unpacked."""
     return place.scratch / "installed" / place.job.kernel.config.general.name.module
 
 
 def _setup(place: Workplace, package: Path, libraries: tuple[Path, ...]) -> loadtest.Setup:
-    """Return what the process has; the kernels that this one depends on are unpacked for it."""
+    """Return the setup of the process, with the kernels unpacked that this kernel depends on."""
     job = place.job
-    # The interpreter of an environment finds its packages by itself; another one is told.
+    # An environment's interpreter finds its packages; another interpreter needs their paths.
     packages = job.test_packages
     if job.emulator is not None:
         packages = replace(packages, folders=(job.site_packages, *packages.folders))
@@ -121,9 +121,9 @@ def _setup(place: Workplace, package: Path, libraries: tuple[Path, ...]) -> load
 
 
 def _visible(place: Workplace) -> sandbox.SandboxPaths | None:
-    """Return what a load test sees in its sandbox; None if there is none.
+    """Return the paths that a load test sees in its sandbox; None without a sandbox.
 
-    In a sandbox it cannot write into the environment, so the framework's bytecode is made before, without the kernel.
+    In a sandbox it cannot write into the environment, so make the framework's bytecode before, without the kernel.
     """
     job = place.job
     if not contents.sandboxed(job):
@@ -137,10 +137,10 @@ def _visible(place: Workplace) -> sandbox.SandboxPaths | None:
 
 
 def check_imports(place: Workplace) -> None:
-    """Refuse a kernel before it is compiled, where its package imports what its users will not have.
+    """Refuse a kernel before it is compiled, if its package imports a module that users will not have.
 
     Raises:
-        LoadError: a module is neither here nor declared.
+        LoadError: a module is neither installed nor declared.
     """
     job, config = place.job, place.job.kernel.config
     if job.load_test is not LoadTestRule.REQUIRE or job.not_loadable is not None or not _strangers(job):
@@ -164,7 +164,7 @@ def check_imports(place: Workplace) -> None:
 
 
 def _strangers(job: Job) -> frozenset[str]:
-    """Return the modules that the package imports and no folder of its load test seems to have."""
+    """Return the imported modules of the package that seem to be in no folder of its load test."""
     rendered = rendered_package(job.kernel.config)
     known = {job.kernel.config.general.name.module, *sys.stdlib_module_names, *job.test_packages.absent}
     known |= set() if job.cell.framework is Framework.CTYPES else {"torch"}
@@ -176,16 +176,16 @@ def _strangers(job: Job) -> frozenset[str]:
 
 
 def libraries(job: Job, package: Path | None, scratch: Path) -> tuple[Path, ...]:
-    """Return where the loader finds GPU libraries that the system lacks: those of wheels, or else stand-ins.
+    """Return folders with the GPU libraries that the system lacks, from wheels or as stand-ins.
 
-    Stand-ins, which are never called, are made for what `package` and the framework need.
+    Stand-ins are made for the libraries that `package` and the framework need, and are never called.
     """
     if job.toolchain is None or job.cell.backend is Backend.CPU:
         return ()
     cuda, folder = job.toolchain.cuda, scratch / "stand-ins"
     search = [job.site_packages / "torch/lib", *sorted(job.site_packages.glob("nvidia/*/lib"))]
     search += [] if cuda is None else [cuda.path.parent.parent / "lib64"]
-    # Python loads torch's own module before the kernel's, and that needs libraries which the kernel's does not.
+    # Python loads torch's own module before the kernel, and it needs more libraries than the kernel.
     loaded = sorted((job.site_packages / "torch").glob("_C.*.so"))
     loaded += [] if package is None else sorted(package.rglob("*.so"))
     loaded += [path for kernel in job.test_packages.kernel_folders for path in sorted(kernel.rglob("*.so"))]

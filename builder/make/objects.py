@@ -1,4 +1,4 @@
-"""The inputs of each object of a build, so that a later build can say why it was compiled again."""
+"""Record the inputs of each object, so that a later build can tell why it compiled the object again."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +11,7 @@ from builder.hashes import sha256
 from builder.make.job import Job
 
 _DEPENDENCIES = ": #deps "
-"""The text that ninja writes behind the name of an object, before its inputs, each on a line."""
+"""The text that ninja writes after an object's name, before the list of its inputs."""
 _LIMITS = run.Limits(seconds=60, memory=4 << 30, file=1 << 30)
 
 
@@ -20,20 +20,20 @@ class ObjectInputs:
     """The inputs of an object."""
 
     source: str
-    """Path in the project."""
+    """The path in the project."""
     command: str
     """sha256 of the compiler's command line."""
     compilers: str
     """sha256 of the identity of the compilers."""
     framework: str
-    """The framework, where one of its headers was read; else empty."""
+    """The framework, if one of its headers was read; else empty."""
     system: str
-    """sha256 over the paths, sizes and times of all other headers."""
+    """sha256 of the paths, sizes and times of all other headers."""
     files: Mapping[str, str] = field(default_factory=dict)
     """sha256 of each file of the project that was read."""
 
     def changed_since(self, before: "ObjectInputs") -> tuple[str, ...]:
-        """Say what differs from an earlier object: files by their names, and what else there is."""
+        """Return the differences from an earlier object: changed files by name, and other changes."""
         words = {
             "command": "the command of the compiler",
             "compilers": "the compilers",
@@ -48,7 +48,7 @@ class ObjectInputs:
 
 
 def read(job: Job, *, scratch: Path, base: Path) -> dict[str, ObjectInputs]:
-    """Return the inputs of each object, by its path as ninja has it; nothing where ninja does not tell.
+    """Return the inputs of each object, by ninja's path; empty if ninja does not tell.
 
     `base` is the scratch directory as the build saw it.
     """
@@ -66,12 +66,12 @@ def read(job: Job, *, scratch: Path, base: Path) -> dict[str, ObjectInputs]:
 
 def _ask(job: Job, build: Path, what: str) -> str:
     done = run.run([job.frontend.parent / "ninja", "-C", build, "-t", what], limits=_LIMITS)
-    # ninja says first which folder it works in.
+    # ninja first prints its working folder
     return done.output if what == "deps" else done.output[done.output.find("[\n") :]
 
 
 def dependencies(lines: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield each object in what `ninja -t deps` prints, and the files that it was made of."""
+    """Parse the output of `ninja -t deps`: yield each object with its inputs."""
     output, paths = "", list[str]()
     for line in lines:
         if line.startswith(" "):
@@ -85,7 +85,7 @@ def dependencies(lines: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _inputs(job: Job, base: Path, rule: Mapping[str, str], paths: Iterable[str]) -> ObjectInputs:
-    """Return what the object of a rule was made of, given what its compiler read."""
+    """Return the inputs of the object of a rule, given the files that its compiler read."""
     source, environment = str(base / "src"), str(base / "env")
     own, others, framework = {}, [], ""
     for path in sorted({*paths, rule["file"]}):

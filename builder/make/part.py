@@ -1,4 +1,4 @@
-"""Some of the objects of a cell, compiled into the cache for the machine that links them all."""
+"""Compile some objects of a cell into the cache, for the machine that links them all."""
 
 import re
 from collections.abc import Sequence
@@ -11,8 +11,8 @@ from builder.errors import BuilderError
 _COUNTS = "part.json"
 _SPELLING = re.compile(r"([1-9][0-9]{0,3})/([1-9][0-9]{0,3})", re.ASCII)
 
-# It runs in the sandbox: CMake configures as for the whole, and ninja makes what is wanted: the objects of one source,
-# or every n-th object, the slowest kinds first.
+# Runs in the sandbox: CMake configures the whole project, and ninja makes the objects of one source, or every
+# n-th object, the slowest kinds first.
 _FRONTEND = """
 import json, os, subprocess, sys
 base, arguments, wanted = sys.argv[1:]
@@ -36,7 +36,7 @@ sys.exit(subprocess.run(["ninja", "-C", build, *mine]).returncode if mine else 0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One of several parts of equal size, counted from 1."""
+    """One of several equal parts, counted from 1."""
 
     number: int
     of: int
@@ -46,10 +46,10 @@ class Part:
 
     @classmethod
     def parse(cls, text: str) -> "Part":
-        """Read a part as it is written, such as `1/4`.
+        """Parse a part such as `1/4`.
 
         Raises:
-            BuilderError: it is no part, or one of more than there are.
+            BuilderError: the text is not a part, or its number is too large.
         """
         match = _SPELLING.fullmatch(text)
         if match is None or int(match[1]) > int(match[2]):
@@ -59,7 +59,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFile:
-    """The objects that are compiled from one source."""
+    """The objects of one source."""
 
     source: str
     """Its path in the project."""
@@ -71,6 +71,6 @@ def frontend(python: Path, part: Part | SourceFile, *, base: Path, arguments: Se
 
 
 def counts(scratch: Path) -> tuple[int, int]:
-    """Return how many objects were of the part, and how many there are."""
+    """Return the number of objects in the part, and of all objects."""
     found = json_text.read(scratch / _COUNTS)
     return found["mine"], found["all"]

@@ -1,4 +1,4 @@
-"""The record of everything that decides the bytes of a wheel; its digest is the build key."""
+"""The record of everything that decides a wheel's bytes; its digest is the build key."""
 
 import contextlib
 import re
@@ -20,25 +20,25 @@ from builder.toolchain.tool import REACHES_BUILD
 from builder.wheel import core_metadata
 
 _NAMED = re.compile(r"CMakeLists\.txt|_ops(?:_[a-z0-9_]+)?\.py|_library\.py|metadata\.json(?:\.in)?", re.ASCII)
-"""Rendered files that name the ops, and so change with any file of the project."""
+"""Rendered files that contain the name of the ops, and so change whenever any file of the project changes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildRecord:
-    """Everything that decides the bytes of a wheel; its digest is the build key."""
+    """Everything that decides a wheel's bytes; the digest of the record is the build key."""
 
     builder: str
     variant: str
     wheel: Mapping[str, str]
-    """File name parts and metadata that are not in the rendered project."""
+    """Parts of the file name, and metadata, that are not in the rendered project."""
     project: Mapping[str, str]
-    """sha256 of each file of the rendered project: sources and headers included."""
+    """sha256 of each file of the rendered project, including sources and headers."""
     framework: Mapping[str, object]
     pins: str
     """Digest of the pinned wheels; empty without isolation."""
     toolchain: Mapping[str, str]
     environment: Mapping[str, str]
-    """Variables that reach the compilers."""
+    """The variables that reach the compilers."""
 
     def to_json(self) -> str:
         """Return the record as canonical JSON."""
@@ -51,7 +51,7 @@ class BuildRecord:
 
 
 def record_of(job: Job) -> BuildRecord:
-    """Return the record of a build, for which nothing has to be installed yet."""
+    """Return the record of a build, before anything is installed."""
     spec, options = job.spec, job.options
     requirements = core_metadata.requirements(job.kernel.config, spec.cell, job.framework.version)
     return BuildRecord(
@@ -62,7 +62,7 @@ def record_of(job: Job) -> BuildRecord:
             "label": str(options.label),
             "policy": options.policy,
             "requires": ", ".join(requirements),
-            # A quick build is never taken for a full one, also where both compile the same.
+            # A quick build never counts as a full one, even if both compile the same code.
             **({"archs": " ".join(options.only)} if options.only else {}),
         },
         project=file_digests(job.project.files),
@@ -81,7 +81,7 @@ def _environment(job: Job) -> dict[str, str]:
         "SOURCE_DATE_EPOCH": str(job.options.epoch),
         "place": str(CANONICAL) if canonical and job.toolchain is not None else "",
         **({"without": " ".join(without)} if without else {}),
-        # A wheel built without one may depend on what no key covers: it never stands in for one built in a sandbox.
+        # Without a sandbox, a wheel may depend on things outside the key, so it never counts as one built in a sandbox.
         **({} if hidden else {"sandbox": "none"}),
     }
     reached = (*REACHES_BUILD, reproducible.SANDBOX_PATHS)
@@ -94,10 +94,10 @@ def _environment(job: Job) -> dict[str, str]:
 
 
 def of_build_tools() -> dict[str, str]:
-    """Return the versions of the tools that configure a build without isolation; otherwise the pins have them."""
+    """Return the versions of the tools that configure a build without isolation; pins cover them otherwise."""
     from importlib import metadata  # noqa: PLC0415  only a build without isolation asks
 
-    found = dict.fromkeys(("cmake", "scikit-build-core"), "not a package")  # as a system's own CMake, of conda
+    found = dict.fromkeys(("cmake", "scikit-build-core"), "not a package")  # such as CMake from the system or conda
     for name in found:
         with contextlib.suppress(metadata.PackageNotFoundError):
             found[name] = metadata.version(name)
@@ -111,7 +111,7 @@ def file_digests(files: Mapping[str, bytes]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One field of the record that differs."""
+    """A field of the record that differs."""
 
     field: str
     before: object
@@ -119,7 +119,7 @@ class Change:
 
 
 def changes(before: Mapping[str, Any], after: BuildRecord) -> tuple[Change, ...]:
-    """Return what differs between a stored record and one to be built, field by field, causes first, then sorted."""
+    """Return the differing fields of a stored record and a new one: causes first, then sorted."""
     old, new = dict(_flat(before)), dict(_flat(codec.encode(after)))
     names = sorted({*old, *new}, key=lambda name: (_follows(name), name))
     found = (Change(field=name, before=old.get(name), after=new.get(name)) for name in names)
@@ -127,7 +127,7 @@ def changes(before: Mapping[str, Any], after: BuildRecord) -> tuple[Change, ...]
 
 
 def _follows(name: str) -> bool:
-    """Whether a field is a rendered file that contains the unique name of the ops, and so changes with any other."""
+    """Whether a field is a rendered file with the unique name of the ops, which changes with any other file."""
     file = name.removeprefix("project: ").rpartition("/")[2]
     return name.startswith("project: ") and _NAMED.fullmatch(file) is not None
 
@@ -144,7 +144,7 @@ _SHOWN = 3
 
 
 def summary(before: Mapping[str, Any], after: BuildRecord) -> str:
-    """Say in a line which fields changed since the last build."""
+    """Return a line with the fields that changed since the last build."""
     names = [change.field for change in changes(before, after)]
     if not names:
         return "the store no longer has it"
@@ -160,13 +160,13 @@ LIST = resources.DATA / "decides-bytes.toml"
 
 @cache
 def identity() -> str:
-    """Return the version of `builder` and a digest of what decides bytes: a checkout may differ from its release."""
+    """Return the version of `builder`, and a digest of the code that decides bytes, since a checkout can differ."""
     digests = "".join(f"{name} {sha256_of(path)}\n" for name, path in files())
     return f"{__version__} sha256:{sha256(digests)}"
 
 
 def files() -> tuple[tuple[str, Path], ...]:
-    """Return every file of the list, sorted, with its path in the repository and where it is here."""
+    """Return every file of the list, sorted: its path in the repository, and its path on this machine."""
     table = toml.loads(LIST.read_text(encoding="utf-8"))
     left_out = frozenset(table["exclude"])
     found = (pair for entry in table["include"] for pair in _below(entry, resources.place(entry)))

@@ -1,7 +1,7 @@
-"""Machine code that a library has twice: ptxas often writes for 8.9 what it writes for 8.6, and for 9.0a that for 9.0.
+"""Remove repeated machine code: ptxas often writes the same code for 8.9 as for 8.6, and for 9.0a as for 9.0.
 
-Of each fat binary an image is left out where every GPU that would take it takes, without it, another one with the same
-code. No GPU runs other instructions for that, and none lacks any.
+An image is removed from a fat binary if every GPU that would load it then loads another image with the same code. So
+each GPU still runs the same instructions.
 """
 
 from dataclasses import replace
@@ -18,11 +18,11 @@ from builder.wheel.archive import Bytes, Wheel
 
 
 def left_out(wheel: Wheel) -> tuple[Wheel, tuple[str, ...]]:
-    """Return a wheel of CUDA whose libraries have no code twice, and the architectures that have none of their own.
+    """Return a CUDA wheel without repeated code, and the architectures that now run the code of others.
 
     Raises:
         DeviceCodeError: a fat binary is damaged.
-        ToolError: this Python does not unpack Zstandard.
+        ToolError: this Python cannot unpack Zstandard.
     """
     members = dict(wheel.members)
     before: frozenset[Image] = frozenset()
@@ -39,9 +39,9 @@ def left_out(wheel: Wheel) -> tuple[Wheel, tuple[str, ...]]:
 
 
 def _not_repeated(contents: Contents) -> Group:
-    """Return the images of a fat binary that stay."""
+    """Return the images of a fat binary to keep."""
     left = frozenset(contents)
-    # Code for few GPUs, such as `9.0a`, comes before that for many.
+    # Code for few GPUs, such as `9.0a`, comes before code for many.
     order = sorted(
         contents, key=lambda image: (gpus.is_special(image), architectures.natural(image.arch)), reverse=True
     )
@@ -53,10 +53,10 @@ def _not_repeated(contents: Contents) -> Group:
 
 
 def _instead(image: Image, group: Group) -> Image | None:
-    """Return the one image that all GPUs which take `image` of a group would take without it; None where there is none.
+    """Return the image that every GPU that loads `image` would load without it; None if they differ or lack one.
 
-    It is machine code for every later GPU of its generation, and so for those that are not known yet. What PTX is
-    beside stays: lists of architectures name PTX with the machine code that was made of it.
+    It is machine code for every later GPU of its generation, including unknown ones. Machine code next to PTX stays,
+    since lists of architectures name PTX together with its machine code.
     """
     if any(each.kind == "ptx" and each.arch == image.arch for each in group):
         return None

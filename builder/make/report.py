@@ -1,4 +1,4 @@
-"""The result of a build: a wheel, and a report that decides none of its bytes, kept as JSON."""
+"""The result of a build: a wheel, and a report that does not affect its bytes, kept as JSON."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -10,38 +10,38 @@ from builder.make.ninja_log import File
 from builder.make.objects import ObjectInputs
 
 _ALWAYS = ("not-reproducible", "ops", "load-test", "plan")
-"""Fields whose null has a meaning; others are left out if they are not known."""
+"""Fields whose null has a meaning; others are omitted if unknown."""
 _LASTING = (*_ALWAYS, "canonical-path")
-"""Fields that are the same in every build of a wheel: no times, no memory."""
+"""Fields that are the same in every build of a wheel, so without times and memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildReport:
-    """The report on a build; a field is None if unknown, as for a build by an older `builder` or in Nix's sandbox."""
+    """The report on a build; a field is None if unknown, as after a build by an older `builder` or in Nix's sandbox."""
 
     peak_memory: int | None = None
-    """Bytes that its largest process took."""
+    """The memory of its largest process, in bytes."""
     compile_seconds: float | None = None
     finish_seconds: float | None = None
-    """Seconds from the last compiler to the end."""
+    """Seconds from the end of the last compiler to the end of the build."""
     canonical_path: bool | None = None
     """Whether it was built at the canonical path."""
     sandbox: bool | None = None
     """Whether it was built in a sandbox."""
     not_reproducible: str | None = None
-    """The reason for which another machine may build other bytes."""
+    """Why another machine may build other bytes."""
     files: tuple[File, ...] | None = None
-    """The files that ninja made, in the order in which it began them."""
+    """The files that ninja made, in the order in which it started them."""
     load_test: LoadTest = field(default=SKIPPED, metadata=codec.spelled(write=LoadTest.to_json))
     plan: Mapping[str, Any] | None = None
-    """The decisions of CMake about architectures and components."""
+    """CMake's decisions about architectures and components."""
     log: str | None = None
     derivation: str | None = None
-    """The derivation that Nix built; `output` is its place."""
+    """The derivation that Nix built; `output` is the path of its result."""
     output: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report as the store and `--json` have it."""
+        """Return the report as JSON for the store and `--json`."""
         found: dict[str, Any] = {}
         for name, value in codec.encode(self).items():
             if name == "load-test":
@@ -52,24 +52,24 @@ class BuildReport:
 
     @property
     def objects(self) -> tuple[File, ...]:
-        """The objects that compilers made, as far as ninja says."""
+        """The objects that compilers made, if ninja's log tells."""
         return tuple(file for file in self.files or () if file["output"].endswith(".o"))
 
     @property
     def cached(self) -> tuple[File, ...]:
-        """The objects that a cache had."""
+        """The objects that came from a cache."""
         return tuple(file for file in self.objects if "cache" in file)
 
     def lasting(self) -> dict[str, Any]:
-        """Return the part that is the same in every build of the wheel."""
+        """Return the fields that are the same in every build of the wheel."""
         return {name: value for name, value in self.to_json().items() if name in _LASTING}
 
     @classmethod
     def from_json(cls, table: Mapping[str, Any]) -> "BuildReport":
-        """Read what `to_json` wrote, or an older `builder`, which had fewer fields.
+        """Read the output of `to_json`, or of an older `builder`, which had fewer fields.
 
         Raises:
-            ValueError: it is not a report.
+            ValueError: the table is not a report.
         """
         try:
             others = {name: value for name, value in table.items() if name != "load-test"}
@@ -80,10 +80,10 @@ class BuildReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """A finished wheel, and how its build went."""
+    """A finished wheel, with the report on its build."""
 
     name: str
     content: bytes
     report: BuildReport
     objects: Mapping[str, ObjectInputs] = field(default_factory=dict)
-    """The inputs of each object, by its path as ninja has it."""
+    """The inputs of each object, by ninja's path."""

@@ -1,6 +1,6 @@
-"""The rules that make a wheel the same bytes everywhere.
+"""The rules that make a build give the same bytes everywhere.
 
-Rules that a rendered project carries are applied by `cmake/reproducible.cmake` and its neighbours, by these names.
+The rules of a rendered project are applied, under these names, by `cmake/reproducible.cmake` and its neighbours.
 """
 
 import json
@@ -29,27 +29,27 @@ NAMES = (
     "fixed-zip",
     "sorted-inputs",
 )
-"""The rules; docs/reproducibility.md has what each of them prevents, and where it is applied."""
+"""The rules; docs/reproducibility.md explains what each prevents, and where it is applied."""
 OF_PROJECT = ("prefix-map", "random-seed", "strip", "install-rpath")
-"""The rules that a rendered project carries, so that a build without `builder` has them too."""
+"""The rules that a rendered project contains, so that a build without `builder` follows them as well."""
 SANDBOX_PATHS = "BUILDER_SANDBOX_PATHS"
-"""Variable of the user with more folders to show to a build, for compilers with parts in unusual places."""
+"""The user's variable with additional folders to show to a build, for compilers with parts in unusual places."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """The rules that hold: all of them, but for those that `builder repro --without` switches off."""
+    """The rules that apply: all except those that `builder repro --without` switches off."""
 
     off: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
-    """Variables that the build sees besides its own."""
+    """Additional variables for the build."""
 
     @classmethod
     def without(cls, names: Iterable[str], *, variables: Mapping[str, str] | None = None) -> "Rules":
-        """Return all rules but those that are named.
+        """Return all rules except the named ones.
 
         Raises:
-            BuilderError: one of the names is not known.
+            BuilderError: a name is unknown.
         """
         off = frozenset(names)
         check(off)
@@ -57,16 +57,16 @@ class Rules:
 
     @classmethod
     def from_json(cls, text: str) -> "Rules":
-        """Read what `to_json` wrote.
+        """Read the output of `to_json`.
 
         Raises:
-            BuilderError: it names a rule that is not known.
+            BuilderError: a name is unknown.
         """
         table = json.loads(text)
         return cls.without(table.get("without", ()), variables=table.get("variables", {}))
 
     def to_json(self) -> str:
-        """Return it as JSON, for another process."""
+        """Return the rules as JSON, for another process."""
         return json_text.line({"without": self.off, "variables": dict(self.variables)})
 
 
@@ -74,7 +74,7 @@ def check(names: Iterable[str]) -> None:
     """Refuse names of unknown rules.
 
     Raises:
-        BuilderError: one of the names is not known.
+        BuilderError: a name is unknown.
     """
     for name in names:
         if name not in NAMES:
@@ -86,7 +86,7 @@ def check(names: Iterable[str]) -> None:
 def variables(
     base: Path, *, environ: Mapping[str, str], path: tuple[Path, ...], epoch: int, rules: Rules
 ) -> dict[str, str]:
-    """Return all variables of a build; of the user's, only those that are in the build key.
+    """Return all variables of a build; from the user's, only those in the build key.
 
     `base` is the scratch directory as the build sees it, `path` goes before the system's own PATH.
     """
@@ -110,19 +110,19 @@ def variables(
 
 
 def cmake_defines(rules: Rules) -> dict[str, str]:
-    """Return the CMake variables that switch rules of a rendered project off."""
+    """Return the CMake variables that switch off rules of a rendered project."""
     off = [name for name in OF_PROJECT if name in rules.off]
     return {"KERNEL_WITHOUT_RULES": ";".join(off)} if off else {}
 
 
 _SEEDED_NVCC = (12, 9)
-"""The first CUDA whose nvcc takes a seed for the names that it makes up."""
+"""The first CUDA whose nvcc accepts a seed for generated names."""
 
 
 def why_not_reproducible(*, cuda: str | None, canonical: bool, rewrites_module_id: bool = True) -> str | None:
-    """Return why a build with this version of nvcc, or without it, may differ elsewhere; None if it does not.
+    """Return why a build with this version of nvcc, or without nvcc, may differ elsewhere; None if it cannot.
 
-    Away from the canonical path it counts whether the module id is rewritten.
+    `rewrites_module_id` matters only away from the canonical path.
     """
     if cuda is None or canonical:
         return None
@@ -132,7 +132,7 @@ def why_not_reproducible(*, cuda: str | None, canonical: bool, rewrites_module_i
     return None if rewrites_module_id else f"the module id of CUDA {cuda} has the folder of the build in it"
 
 
-# cudafe++ hashes the real path of a source into an id that ends in the names of kernels: the folder is taken off it.
+# cudafe++ hashes a source's real path into an id that ends the names of kernels: the folder is removed from it.
 _CUDAFE = """#!/bin/sh
 folder={folder}
 left=$#
@@ -151,14 +151,14 @@ exec {cudafe} "$@"
 
 
 def module_id_farm(root: Path, target: Path, *, folder: Path) -> Path:
-    """Make a toolkit of links to the one at `root` in `target`; module ids see paths relative to `folder`."""
+    """Make in `target` a toolkit of links to the one at `root`; module ids then use paths relative to `folder`."""
     shutil.rmtree(target, ignore_errors=True)
     (target / "bin").mkdir(parents=True)
     for path in (*root.iterdir(), *(root / "bin").iterdir()):
         inner = path.relative_to(root)
         if inner.as_posix() not in ("bin", "bin/nvcc", "bin/cudafe++"):
             (target / inner).symlink_to(path)
-    # nvcc follows links to itself and looks for its parts there: so it is copied, not linked.
+    # nvcc follows links to itself and looks for its parts there, so it is copied and not linked.
     shutil.copy2(root / "bin/nvcc", target / "bin/nvcc")
     cudafe = target / "bin/cudafe++"
     real = shlex.quote(str((root / "bin/cudafe++").resolve()))

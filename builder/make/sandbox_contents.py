@@ -1,4 +1,4 @@
-"""The files that the build and the load test of a job see in their sandbox: what they need and nothing else."""
+"""List the files that the build and the load test of a job see in their sandbox: only those that they need."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -16,35 +16,35 @@ from builder.toolchain.tool import REACHES_BUILD
 _ONEAPI = Path("/opt/intel/oneapi")
 _ELF = b"\x7fELF"
 _SHORTEST = 2
-"""Parts of a path such as /opt, which does not belong to one compiler alone."""
+"""Parts of a path such as /opt, which no single compiler owns."""
 _FOLDERS = re.compile(r"(?<![\w.-])/[^\s:=()]+")
 """Paths in the output of a compiler or the loader."""
 
 
 def canonical(job: Job) -> bool:
-    """Whether the build happens at the path where every build does."""
+    """Whether the build happens at the canonical path."""
     return "canonical-path" not in job.rules.off and (sandboxed(job) or sandbox.can_mount())
 
 
 def sandboxed(job: Job) -> bool:
-    """Whether the build and the load test are in a sandbox of this engine."""
+    """Whether the build and the load test run in builder's own sandbox."""
     return not job.enclosed and "sandbox" not in job.rules.off and sandbox.why_unavailable() is None
 
 
 def of_build(job: Job, *, scratch: Path, base: Path, variables: Mapping[str, str]) -> SandboxPaths:
-    """Return what a build sees.
+    """Return the paths that a build sees.
 
     Args:
-        job: What is built.
-        scratch: All that it may write.
-        base: The path at which it sees that; at the canonical path it sees the environment, too.
-        variables: What the build is told: the folder of a jobserver is among it.
+        job: The build.
+        scratch: The only folder that it may write to.
+        base: The path of `scratch` inside the sandbox; at the canonical path, the environment is inside it as well.
+        variables: The build's variables, which may name the folder of a jobserver.
     """
     environment = job.environment
     mounts = [(scratch, base, True)]
     if environment is not None:
         mounts.append((environment, base / "env" if base == sandbox.CANONICAL else environment, False))
-    # Read-only, and where every build has them; without a sandbox they were copied there.
+    # Read-only, at the same paths in every build; without a sandbox they were copied there.
     mounts += [(tree, source_trees.place(base, name), False) for name, tree in job.spec.sources.items()]
     seen = [*_python(job, job.frontend), job.site_packages, *header_folders.of_job(job).values(), *job.path]
     seen += [*_of_toolchain(job), *_of_variables(job), *([] if job.ccache is None else [job.ccache])]
@@ -58,9 +58,9 @@ def of_build(job: Job, *, scratch: Path, base: Path, variables: Mapping[str, str
 
 
 def of_load_test(job: Job, *, written: bool = False) -> SandboxPaths:
-    """Return what a load test sees, without its package: the framework's environment, where it is.
+    """Return the paths that a load test sees, except its package: the framework's environment, at its own path.
 
-    `written` leaves the environment open for the bytecode of what no kernel has touched.
+    `written` leaves the environment writable for bytecode, before any kernel is loaded.
     """
     if job.environment is None:
         return SandboxPaths(readable=(*_python(job, job.test_python), job.site_packages, *_of_variables(job)))
@@ -71,7 +71,7 @@ def of_load_test(job: Job, *, written: bool = False) -> SandboxPaths:
 
 
 def _python(job: Job, python: Path) -> Iterator[Path]:
-    """Yield the folders of an interpreter; for a virtual environment, also those of the Python that made it."""
+    """Yield the folders of an interpreter; for a virtual environment, also those of its base Python."""
     home = _home(job)
     if job.environment is None:
         yield from prefixes_of(python, home=home)
@@ -88,7 +88,7 @@ def _python(job: Job, python: Path) -> Iterator[Path]:
 
 
 def _of_toolchain(job: Job) -> Iterator[Path]:
-    """Yield the folders of the compilers, and of toolkits that are installed on this machine, not pinned as wheels."""
+    """Yield the folders of the compilers, and of toolkits installed on this machine and not pinned as wheels."""
     tools, home = job.toolchain, _home(job)
     yield from _loader_folders()
     if tools is None:
@@ -108,7 +108,7 @@ def _of_toolchain(job: Job) -> Iterator[Path]:
 
 
 def _reach(compiler: Path, *, home: Path | None) -> Iterator[Path]:
-    """Ask a compiler outside the system's folders, or a wrapper script of one, where its parts are."""
+    """Ask a compiler outside the system's folders, or a wrapper script, where its parts are."""
     with compiler.open("rb") as file:
         usual = file.read(4) == _ELF and str(compiler).startswith(SYSTEM)
     if usual:
@@ -124,7 +124,7 @@ def _reach(compiler: Path, *, home: Path | None) -> Iterator[Path]:
 
 
 def answer(program: Path, *arguments: str | Path) -> str:
-    """Return what a program says, asked without the user's variables; nothing where it cannot be started."""
+    """Return a program's output without the user's variables; empty if it cannot be started."""
     try:
         done = ask([program, *arguments], env={"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"})
     except ToolError:
@@ -133,7 +133,7 @@ def answer(program: Path, *arguments: str | Path) -> str:
 
 
 def _loader_folders() -> Iterator[Path]:
-    """Yield the folders that the loader of the system is configured to search."""
+    """Yield the folders that the system's loader is configured to search."""
     for path in (Path("/etc/ld.so.conf"), *sorted(Path("/etc/ld.so.conf.d").glob("*.conf"))):
         yield from (Path(line.strip()) for line in _lines(path) if line.strip().startswith("/"))
 
@@ -146,7 +146,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _of_variables(job: Job) -> Iterator[Path]:
-    """Yield the paths in added variables, such as a library to load before others, and those that the user names."""
+    """Yield the paths in added variables, such as a library to preload, and the paths that the user names."""
     yield from (Path(value) for value in job.rules.variables.values() if value.startswith("/"))
     yield from _named(job)
 

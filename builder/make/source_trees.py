@@ -1,4 +1,4 @@
-"""The tree of a foreign source: unpacked from an archive that may be hostile, digested, and laid out for a build."""
+"""Unpack the tree of a foreign source from an archive that may be hostile, digest it, and lay it out for a build."""
 
 import lzma
 import os
@@ -18,24 +18,24 @@ from builder.hashes import Hasher, sha256_of
 from builder.wording import quoted
 
 FOLDER = "sources"
-"""The folder of a build's scratch directory that has the trees, each by its name."""
+"""The folder in a build's scratch directory with the trees, by name."""
 _MOST_MEMBERS = 300_000
 _MOST_BYTES = 8 << 30
-"""Bytes that the files of a tree may have together; the largest projects of kernels have a tenth."""
+"""The most bytes of a tree's files together; the largest kernel projects have a tenth of that."""
 _MOST_RATIO = 1_000
-"""The largest ratio of a tree to its archive; text that repeats itself compresses to a hundredth."""
+"""The largest ratio of a tree to its archive; repetitive text compresses to a hundredth."""
 _CHUNK = 1 << 20
 _DAMAGED = (
     *(tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, zlib.error),
     *(EOFError, OSError, ValueError, NotImplementedError, RuntimeError),
 )
-"""The errors of readers of archives at a file that is none: `zipfile` raises NotImplementedError for an unknown method,
-and RuntimeError for an encrypted member whose entry does not say so."""
+"""The errors for a file that is not a valid archive: `zipfile` raises NotImplementedError for an unknown method, and
+RuntimeError for an encrypted member whose entry does not say so."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """A file, folder or link of an archive."""
+    """A file, folder or link in an archive."""
 
     path: str
     kind: str
@@ -47,12 +47,12 @@ class _Member:
 
 
 def place(base: Path, name: str) -> Path:
-    """Return where a build has the tree of a foreign source; `base` is its scratch directory."""
+    """Return the path where a build finds the tree of a foreign source; `base` is its scratch directory."""
     return base / FOLDER / name
 
 
 def lay_out(sources: Mapping[str, Path], scratch: Path, *, mounted: bool) -> None:
-    """Make the place of each tree in a scratch directory; without a sandbox that mounts them, copy or unpack them.
+    """Make the folder of each tree in a scratch directory; without a sandbox to mount them, copy or unpack the trees.
 
     Raises:
         ToolError: an archive is damaged or hostile.
@@ -63,7 +63,7 @@ def lay_out(sources: Mapping[str, Path], scratch: Path, *, mounted: bool) -> Non
             target.mkdir(parents=True, exist_ok=True)
             continue
         if target.is_dir():
-            continue  # of a build that was stopped
+            continue  # from a stopped build
         fresh = target.with_name(f"{name}.new")
         shutil.rmtree(fresh, ignore_errors=True)
         if source.is_dir():
@@ -74,13 +74,12 @@ def lay_out(sources: Mapping[str, Path], scratch: Path, *, mounted: bool) -> Non
 
 
 def unpack(archive: Path, target: Path, *, name: str) -> None:
-    """Make `target` the tree of an archive; a single folder at its top is stripped.
+    """Unpack an archive to `target`; a single folder at its top is stripped.
 
-    `name` is what the archive is called in an error.
+    `name` is the archive's name in errors.
 
     Raises:
-        ToolError: it is damaged or no archive, too large, or has what no source tree has: links out of it, devices,
-            absolute paths.
+        ToolError: the archive is damaged or too large, or contains links out of the tree, devices or absolute paths.
     """
     target.mkdir(parents=True)
     try:
@@ -131,7 +130,7 @@ def _of_zip(opened: zipfile.ZipFile, name: str) -> Iterator[_Member]:
 
 
 def _write(members: Iterator[_Member], target: Path, *, most: int, name: str) -> None:
-    """Write files and folders first: no file is written through a link of the archive."""
+    """Write files and folders first, so that no file is written through a link of the archive."""
     links: list[_Member] = []
     size = 0
     for number, member in enumerate(members):
@@ -162,7 +161,7 @@ def _write(members: Iterator[_Member], target: Path, *, most: int, name: str) ->
 
 
 def _inside(path: str, name: str) -> PurePosixPath | None:
-    """Return the path of a member; None for the root itself."""
+    """Return the relative path of a member; None for the root itself."""
     parts = [part for part in path.split("/") if part not in ("", ".")]
     if path.startswith("/") or ".." in parts or "\\" in path or not path.isprintable():
         raise _refused(name, path, "has a path that leaves the tree, or is no plain path")
@@ -187,7 +186,7 @@ def require_inside(root: Path, *, name: str) -> None:
     """Refuse a tree with a link that leads out of it.
 
     Raises:
-        ToolError: there is one, or what is neither a file, a folder nor a link.
+        ToolError: there is such a link, or something other than a file, a folder or a link.
     """
     real = Path(os.path.realpath(root))
     for path, status in _walk(root):
@@ -201,7 +200,7 @@ def require_inside(root: Path, *, name: str) -> None:
 
 
 def digest(root: Path) -> str:
-    """Return the sha256 over the paths, the kinds and the contents of a tree; times and owners are left out."""
+    """Return the sha256 of a tree's paths, kinds and contents, without times and owners."""
     result = Hasher()
     for path, status in _walk(root):
         kind, content = "other", b""
@@ -218,7 +217,7 @@ def digest(root: Path) -> str:
 
 
 def _walk(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield what is in a tree, always in the same order; nothing is looked for behind a link."""
+    """Yield the entries of a tree, always in the same order and without following links."""
     folders = [root]
     while folders:
         for entry in sorted(os.scandir(folders.pop()), key=lambda entry: os.fsencode(entry.name)):

@@ -1,4 +1,4 @@
-"""The specification of one build: one value for both engines; Nix writes it as JSON."""
+"""The specification of one build: the same value for both engines; Nix writes it as JSON."""
 
 import json
 from collections.abc import Mapping
@@ -15,14 +15,14 @@ from builder.wheel.options import BuildOptions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PinnedPackages:
-    """An environment with exactly the pinned wheels in it."""
+    """An environment with exactly the pinned wheels."""
 
     path: Path
     pins: PinSet
 
     @property
     def python(self) -> Path:
-        """The interpreter that has the wheels."""
+        """The interpreter of the environment."""
         return self.path / "bin" / "python"
 
     @property
@@ -33,7 +33,7 @@ class PinnedPackages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstalledPackages:
-    """The packages that are installed on this machine, for a build without isolation."""
+    """The packages installed on this machine, for a build without isolation."""
 
     python: Path
     site_packages: Path
@@ -41,19 +41,19 @@ class InstalledPackages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
-    """A kernel, one of its cells, its environment and its options; `cells.nix` writes the same as JSON."""
+    """A kernel, a cell, an environment and options; `cells.nix` writes the same value as JSON."""
 
     kernel: Path
     cell: Cell
     environment: PinnedPackages | InstalledPackages
     test_environment: PinnedPackages | None = None
-    """The packages that the load test has after the environment of the build."""
+    """Additional packages for the load test, after those of the build's environment."""
     headers: Mapping[str, Path] = field(default_factory=dict)
-    """Folders of headers that were fetched before, by the CMake variable that names each."""
+    """Fetched folders of headers, by the CMake variable that names each."""
     sources: Mapping[str, Path] = field(default_factory=dict)
     """The trees of foreign sources, or their archives, by name."""
     kernels: LockedTrees | None = field(default=None, metadata=codec.spelled(write=write_trees, read=read_trees))
-    """The kernels of `kernels.lock`, for the load test; None where there is no lock, or an engine finds them later."""
+    """The kernels of `kernels.lock`, for the load test; None without a lock, or if the engine finds them later."""
     options: BuildOptions = field(default_factory=BuildOptions, metadata=codec.spelled(read=BuildOptions.from_json))
 
     @property
@@ -63,12 +63,12 @@ class Spec:
 
     @property
     def environments(self) -> tuple[Path, ...]:
-        """The paths of the pinned environments that a build uses."""
+        """The paths of the pinned environments in a build."""
         used = (self.environment, self.test_environment)
         return tuple(packages.path for packages in used if isinstance(packages, PinnedPackages))
 
     def to_json(self) -> str:
-        """Return the spec as JSON; `from_json` makes an equal one of it."""
+        """Return the spec as JSON, which `from_json` reads again."""
         return json_text.canonical(codec.encode(self))
 
     @classmethod
@@ -76,6 +76,6 @@ class Spec:
         """Read a spec.
 
         Raises:
-            BuilderError: an option is not one that a build can have, or a locked kernel none of a lock.
+            BuilderError: an option or a locked kernel is not valid.
         """
         return codec.decode(cls, json.loads(text))

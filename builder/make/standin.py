@@ -1,6 +1,6 @@
-"""Stand-ins for a GPU's libraries, so that a wheel for it can be loaded, not run, on a machine that has none.
+"""Make stand-ins for a GPU's libraries, so that a machine without the GPU can load its wheel, but not run it.
 
-A stand-in has the name and the versioned symbols asked of the real library; calling one of them ends the process.
+A stand-in has the name of the real library, and the required symbols with their versions; calling one ends the process.
 """
 
 import mmap
@@ -15,21 +15,22 @@ from builder.errors import ToolError
 from builder.run import ask
 
 Missing = Mapping[str, Mapping[str, AbstractSet[str]]]
-"""Libraries that this machine lacks: of each the symbols that are needed from it, by their version or an empty text."""
+"""Libraries that this machine lacks, each with the symbols needed from it, by version or an empty text."""
 _SYSTEM = ("/lib64", "/usr/lib64", "/lib/{machine}-linux-gnu", "/usr/lib/{machine}-linux-gnu", "/lib", "/usr/lib")
 _WRITTEN_BY_HAND = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 _OF_OTHERS = ("Py", "_Py", "_Z")
 _PREFIXES = {"cudart": ("cuda", "__cuda"), "cuda": ("cu",), "amdhip64": ("hip", "__hip"), "nvshmem_host": ("nvshmem",)}
-"""Prefixes of the functions of libraries that are not named as these are."""
+"""Prefixes of functions, for libraries whose functions are not named after them."""
 _PROGRAM = "extern void abort(void) __attribute__((weak));\n"
 _ANNOUNCING = ("__cuda", "__hip")
-"""The prefixes of functions that constructors of a library with device code call, such as `__cudaRegisterFatBinary`."""
+"""Prefixes of functions that libraries with device code call when they are loaded, such as
+`__cudaRegisterFatBinary`."""
 
 
 def missing(libraries: Iterable[Path], *, search: tuple[Path, ...]) -> Missing:
-    """Return the libraries that `libraries` need, directly or not, and that the loader would not find.
+    """Return the libraries that `libraries` need, directly or indirectly, and that the loader would not find.
 
-    `search` are the folders that come before those of the system, such as `torch/lib`.
+    `search` lists folders to search before the system's, such as `torch/lib`.
     """
     loaded = list(_closure(libraries, search))
     found = {extension.soname for extension in loaded} | {Path(extension.name).name for extension in loaded}
@@ -38,7 +39,7 @@ def missing(libraries: Iterable[Path], *, search: tuple[Path, ...]) -> Missing:
     for extension in loaded:
         absent = [name for name in extension.needed if name not in found]
         for name in absent:
-            wanted[name]  # also one of which no symbol is needed
+            wanted[name]  # adds a library even if no symbol is needed from it
         for symbol in extension.undefined:
             library = _owner(symbol, absent) if symbol.library is None else symbol.library
             if library in absent and symbol.name not in defined and set(symbol.name) <= _WRITTEN_BY_HAND:
@@ -47,7 +48,7 @@ def missing(libraries: Iterable[Path], *, search: tuple[Path, ...]) -> Missing:
 
 
 def _owner(symbol: Symbol, absent: list[str]) -> str | None:
-    """Choose the missing library for a symbol that names none: by its prefix, or else the first.
+    """Choose the missing library for a symbol without a library: by its prefix, or else the first one.
 
     Symbols of the interpreter, mangled C++ names and weak symbols belong to none of them.
     """
@@ -60,14 +61,14 @@ def _owner(symbol: Symbol, absent: list[str]) -> str | None:
 
 
 def _closure(libraries: Iterable[Path], search: tuple[Path, ...]) -> Iterator[Extension]:
-    """Yield the libraries and all that they need, from where the loader would take it."""
+    """Yield the libraries and all that they need, from where the loader would find them."""
     waiting, seen = [path.resolve() for path in libraries], set()
     while waiting:
         path = waiting.pop()
         if path in seen:
             continue
         seen.add(path)
-        # torch's are hundreds of megabytes, of which the loader reads a few.
+        # torch's libraries have hundreds of megabytes, of which the loader reads little.
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             extension = Extension.read(str(path), data)
         yield extension
@@ -81,7 +82,7 @@ def make(wanted: Missing, folder: Path, *, cc: Path) -> None:
     """Compile a stand-in for each library into `folder`.
 
     Raises:
-        ToolError: the C compiler refuses one.
+        ToolError: the C compiler fails.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for library, symbols in sorted(wanted.items()):

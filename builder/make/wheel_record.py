@@ -1,4 +1,4 @@
-"""The record beside a wheel: the result of its load test and where it was built, for readers without the store."""
+"""The record next to a wheel: the result of its load test, and how it was built, for readers without the store."""
 
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,12 @@ SUFFIX = ".record.json"
 
 
 def path_of(wheel: Path) -> Path:
-    """Return where the record of a wheel is."""
+    """Return the path of a wheel's record."""
     return wheel.with_name(f"{wheel.name}{SUFFIX}")
 
 
 def write(wheel: Path, *, sha256: str, variant: str, report: BuildReport) -> None:
-    """Write the record of a wheel beside it: nothing that two builds of one wheel would write differently."""
+    """Write a wheel's record next to it, without anything that differs between two builds of the wheel."""
     table = {
         "wheel": wheel.name,
         "sha256": sha256,
@@ -29,7 +29,7 @@ def write(wheel: Path, *, sha256: str, variant: str, report: BuildReport) -> Non
 
 
 def read(wheel: Path, *, sha256: str) -> LoadTest | None:
-    """Return what became of the load test of a wheel; None where its record is gone or is that of another file."""
+    """Return the result of a wheel's load test; None if its record is missing or belongs to another file."""
     try:
         table = _of(wheel, sha256)
         return None if table is None else LoadTest.from_report(table)
@@ -38,7 +38,7 @@ def read(wheel: Path, *, sha256: str) -> LoadTest | None:
 
 
 def sandboxed(wheel: Path, *, sha256: str) -> bool | None:
-    """Return whether a wheel was built in a sandbox; None where its record is gone or does not say it."""
+    """Return whether a wheel was built in a sandbox; None if its record is missing or does not tell."""
     said = (_of(wheel, sha256) or {}).get("sandbox")
     return said if isinstance(said, bool) else None
 

@@ -1,4 +1,4 @@
-"""The directory in which a job is compiled: its settings, its variables, the command that runs, and why that fails."""
+"""The directory in which a job is compiled: settings, variables, running the command, and explaining its failure."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -24,29 +24,29 @@ _OUT_OF_MEMORY = re.compile(
     r"|terminate called after throwing an instance of 'std::bad_alloc'|LLVM ERROR: out of memory"
     r"|FAILED: \[code=137\].*"
 )
-"""The last words of tools when memory runs out: whole lines, in which no source is named."""
+"""The last words of tools when memory runs out: whole lines that name no source."""
 _DIAGNOSTIC = re.compile(r".+(?::\d+|\(\d+\)): (?:fatal |catastrophic )?error:|collect2: error: ld returned")
 _ERROR = re.compile(r".*: (?:fatal )?error:|CMake Error|nvcc fatal")
 _LINKING = re.compile(r"FAILED: (?:\[code=\d+\] )?\S+\.(?:so|dylib)(?: |$)")
-"""The words by which ninja names a library that could not be linked."""
+"""ninja's message that a library could not be linked."""
 _KILLED = (-9, 137)
 _COUNTER = Path("/proc/vmstat")
 _JOBSERVER_SINCE = Version("13.0")
-"""The first nvcc that asks a jobserver before it compiles one more architecture."""
+"""The first nvcc that asks the jobserver for each additional architecture."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workplace:
-    """The private directory of a job, and who hears of what is done there."""
+    """The private directory of a job, with the listener for its progress."""
 
     job: Job
     scratch: Path
     log: Path
     listen: Callable[[str], None]
-    """Is told each step, and each line of the compilers."""
+    """Gets each step, and each line of the compilers."""
     processes: run.Processes | None = None
     notes: NoteKeeper | None = None
-    """Keeps what CMake finds out about the compilers."""
+    """Keeps CMake's answers about the compilers."""
 
     @property
     def base(self) -> Path:
@@ -54,14 +54,14 @@ class Workplace:
         return sandbox.CANONICAL if contents.canonical(self.job) else self.scratch
 
     def seen(self, path: Path) -> Path:
-        """Return where the build sees a path of this machine: the environment is at `env` of the canonical path."""
+        """Translate a path of this machine to the build: the environment is at `env` of the canonical path."""
         environment = self.job.environment
         if environment is None or self.base != sandbox.CANONICAL or not path.is_relative_to(environment):
             return path
         return self.base / "env" / path.relative_to(environment)
 
     def cmake_arguments(self) -> list[str]:
-        """Return the arguments that tell CMake where things are, and by which rules and tools to build."""
+        """Return the arguments that give CMake its folders, rules and tools."""
         job, site_packages = self.job, self.seen(self.job.site_packages)
         defines = {
             "CMAKE_BUILD_TYPE": "Release",
@@ -81,7 +81,7 @@ class Workplace:
         return ["-GNinja", *(f"-D{name}={value}" for name, value in sorted(defines.items()))]
 
     def variables(self) -> dict[str, str]:
-        """Return all variables of the build; a toolkit that they name is made, where it has to be another one."""
+        """Return all variables of the build; make the toolkit that they name, if it must be a modified one."""
         job, tools = self.job, self.job.toolchain
         ocloc = [] if tools is None or tools.ocloc is None else [tools.ocloc.parent]
         found = reproducible.variables(
@@ -97,17 +97,17 @@ class Workplace:
             return found
         cuda = None if tools.cuda is None else tools.cuda.path.parent.parent
         if cuda is not None:
-            # Away from the canonical path, it is one that names GPU kernels without paths.
+            # Away from the canonical path, a toolkit that names GPU kernels without paths.
             moved = self.base != sandbox.CANONICAL and "module-id" not in job.rules.off
             cuda = reproducible.module_id_farm(cuda, self.base / "cuda", folder=self.base) if moved else self.seen(cuda)
         found |= tool_variables(tools, cuda_root=cuda)
         return found if job.ccache is None else found | ccache.variables(self.base)
 
     def run(self, command: list[str]) -> int:
-        """Run what compiles, where it sees nothing else, and return the memory of its largest process.
+        """Run a command that compiles, in the sandbox, and return the memory of its largest process.
 
         Raises:
-            CompileError: it failed.
+            CompileError: the command failed.
         """
         job, build, variables = self.job, self.scratch / "build", self.variables()
         answers = None
@@ -136,13 +136,13 @@ class Workplace:
 
 
 def cross_defines(job: Job, *, roots: tuple[Path, ...]) -> dict[str, str]:
-    """Return CMake's variables of a cross build, which no rendered project has; `roots` are of the other system."""
+    """Return CMake's variables for a cross build, which no rendered project has; `roots` are the other system's."""
     if not crosses(job.cell):
         return {}
     return {
         "CMAKE_SYSTEM_NAME": "Linux",
         "CMAKE_SYSTEM_PROCESSOR": job.cell.system.partition("-")[0],
-        # Libraries of this machine's own folders are for another processor; programs in the roots do not run.
+        # Libraries in this machine's folders are for another processor; programs in the roots do not run here.
         "CMAKE_FIND_ROOT_PATH": ";".join(map(str, (*roots, *job.spec.headers.values()))),
         "CMAKE_FIND_ROOT_PATH_MODE_LIBRARY": "ONLY",
         "CMAKE_FIND_ROOT_PATH_MODE_PROGRAM": "NEVER",
@@ -150,18 +150,18 @@ def cross_defines(job: Job, *, roots: tuple[Path, ...]) -> dict[str, str]:
 
 
 def core_variables(job: Job) -> dict[str, str]:
-    """Return the variables that tell ninja and nvcc how much they may run."""
+    """Return the variables that limit the parallel processes of ninja and nvcc."""
     if job.jobserver:
-        # Given a number, ninja would not ask the jobserver.
+        # With a number, ninja would not ask the jobserver.
         return {**job.jobserver, **({"NVCC_APPEND_FLAGS": "--jobserver"} if _nvcc_shares(job) else {})}
     return {} if job.cores is None else {"CMAKE_BUILD_PARALLEL_LEVEL": str(job.cores)}
 
 
 def nvcc_threads(job: Job) -> int:
-    """Return how many architectures of a source nvcc may compile at once.
+    """Return how many architectures of a source nvcc may compile in parallel.
 
-    If nvcc asks the jobserver, as many as there are cores, since each takes a token; else as many as ninja, with one
-    process for each source, would leave idle.
+    If nvcc uses the jobserver, the number of cores, since each architecture takes a token; otherwise the cores that
+    ninja would leave idle with one process for each source.
     """
     cores = job.cores or 1
     sources = sum(path.endswith(".cu") for path in job.project.files)
@@ -174,7 +174,7 @@ def _nvcc_shares(job: Job) -> bool:
 
 
 def tool_variables(toolchain: Toolchain, *, cuda_root: Path | None) -> dict[str, str]:
-    """Return what names the compilers, with the CUDA toolkit where it is seen; nothing of the system's own."""
+    """Return the variables that name the compilers, and the CUDA toolkit at `cuda_root`, its path in the build."""
     result = {"CC": str(toolchain.cc.path), "CXX": str(toolchain.cxx.path)}
     if cuda_root is not None:
         result |= {name: str(cuda_root) for name in ("CUDAToolkit_ROOT", "CUDA_HOME")}
@@ -185,7 +185,7 @@ def tool_variables(toolchain: Toolchain, *, cuda_root: Path | None) -> dict[str,
 
 
 def oom_kills() -> int:
-    """Return how many processes Linux has killed for memory so far; 0 if it does not tell."""
+    """Return the number of processes that Linux has killed for lack of memory; 0 if it does not tell."""
     try:
         lines = _COUNTER.read_text(encoding="ascii").splitlines()
     except (OSError, ValueError):
@@ -194,7 +194,7 @@ def oom_kills() -> int:
 
 
 def compile_error(variant: str, done: run.Completed, log: Path, *, kills: int) -> CompileError:
-    """Return the error with the compiler's own first error on top; `kills` counts `oom_kills` during the build."""
+    """Return the error, beginning with the compiler's first error; `kills` is `oom_kills` during the build."""
     lines = done.output.splitlines()
     memory = starved(lines, killed=done.returncode in _KILLED or kills > 0)
     if memory is not None:
@@ -210,9 +210,9 @@ def compile_error(variant: str, done: run.Completed, log: Path, *, kills: int) -
 
 
 def starved(lines: Sequence[str], *, killed: bool) -> str | None:
-    """Return the line that shows that memory ran out, or None.
+    """Return the line that shows that memory ran out; None without one.
 
-    Only how a process ended counts: a compiler that reports an error in a source ended by itself, whatever its message.
+    Only the end of a process counts: a compiler that reports an error in a source was not killed, whatever it says.
     """
     if any(_DIAGNOSTIC.match(line) for line in lines):
         return None
