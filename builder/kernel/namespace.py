@@ -1,4 +1,4 @@
-"""Tell whether an expression of a Python file names an op in the namespace that the build generates."""
+"""Decide whether an expression in a Python file names an op in the namespace that the build generates."""
 
 import ast
 import re
@@ -14,9 +14,9 @@ _GENERATED = ("ops", *PREFIXES)
 _GENERATED_OPS = re.compile(r"\._ops(?:_[a-z0-9_]+)?\.ops\.")
 _STARRED = {"torch.library": ("Library", "custom_op", "triton_op", "define", "impl", "impl_abstract", "register_fake")}
 _MOST_BINDINGS = 256
-"""The most things that one name may stand for; a loop over more is not followed to its end."""
+"""The most values of one name that are followed; a loop may bind more."""
 _MOST_STEPS = 50
-"""Steps after which an expression is not followed: names may refer to each other in a circle."""
+"""The most steps that an expression is followed: names may refer to each other in a circle."""
 _DEEP = 40
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -24,14 +24,14 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """A name that an import binds: the dotted name of what it stands for."""
+    """A name bound by an import, with the dotted name that it stands for."""
 
     target: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """A name that a caller binds."""
+    """A name that the caller of a function binds."""
 
 
 Binding = ast.expr | Function | Imported | Parameter
@@ -44,18 +44,18 @@ class NameScope:
     parent: "NameScope | None" = None
     names: dict[str, list[Binding]] = field(default_factory=dict)
     followed: dict[str, "str | tuple[ast.expr, NameScope] | None"] = field(default_factory=dict)
-    """The meaning of its names, as far as it was looked up after the file was read."""
+    """The meaning of names, as far as it was looked up after reading the file."""
 
     def bind(self, name: str, binding: Binding) -> None:
-        """Add one more thing that `name` may stand for."""
+        """Add another possible value of `name`."""
         bound = self.names.setdefault(name, [])
         if len(bound) < _MOST_BINDINGS:
             bound.append(binding)
         elif len(bound) == _MOST_BINDINGS:
-            bound.append(Parameter())  # what else it may stand for is not looked at, and counts as not to be told
+            bound.append(Parameter())  # further values are not followed, and count as unknown
 
     def lookup(self, name: str) -> tuple[list[Binding], "NameScope"]:
-        """Return all that `name` may stand for, and the scope that says so."""
+        """Return all possible values of `name`, and the scope that binds it."""
         scope: NameScope | None = self
         while scope is not None:
             if name in scope.names:
@@ -66,18 +66,18 @@ class NameScope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Module:
-    """A Python file: its calls, each with the scope it stands in."""
+    """A Python file: its calls, each with its scope."""
 
     scope: NameScope
     calls: tuple[tuple[ast.Call, NameScope], ...]
 
     @classmethod
     def of(cls, tree: ast.Module, name: str, *, package: bool) -> "Module":
-        """Read a parsed file by its dotted name, `relu.layers`; `package` says that it is an `__init__.py`."""
+        """Read a parsed file with the dotted name `relu.layers`; `package` means that it is an `__init__.py`."""
         top = NameScope()
         calls: list[tuple[ast.Call, NameScope]] = []
         base = name.split(".") if package else name.split(".")[:-1]
-        # A stack and no recursion: an expression may be nested deeper than Python's own stack.
+        # An explicit stack: an expression may be nested deeper than Python's recursion limit.
         stack: list[tuple[ast.AST, NameScope]] = [(tree, top)]
         while stack:
             node, scope = stack.pop()
@@ -90,7 +90,7 @@ class Module:
 
 
 def qualified(expression: ast.expr, scope: NameScope) -> str | None:
-    """Return the dotted name that an expression certainly stands for, such as `torch.library.impl`."""
+    """Return the dotted name of an expression, such as `torch.library.impl`; None if it is uncertain."""
     parts: list[str] = []
     for _ in range(_MOST_STEPS):
         match expression:
@@ -113,7 +113,7 @@ def qualified(expression: ast.expr, scope: NameScope) -> str | None:
 
 
 def _follow(name: str, scope: NameScope) -> str | tuple[ast.expr, NameScope] | None:
-    """Return the dotted name or the expression that the first binding of a name gives, if one does."""
+    """Return the dotted name or the expression of a name's first binding; None if there is none."""
     bindings, where = scope.lookup(name)
     if name not in where.followed:
         known = (each for each in bindings if isinstance(each, Imported | ast.Name | ast.Attribute | ast.Call))
@@ -126,7 +126,7 @@ def _follow(name: str, scope: NameScope) -> str | tuple[ast.expr, NameScope] | N
 
 
 def _children(node: ast.AST, scope: NameScope) -> Iterator[tuple[ast.AST, NameScope]]:
-    """Yield the parts of `node`, the body of a function or class in a scope of its own."""
+    """Yield the parts of `node`, each with its scope: the body of a function or class has its own."""
     if not isinstance(node, Function | ast.Lambda | ast.ClassDef):
         yield from ((child, scope) for child in ast.iter_child_nodes(node))
         return
@@ -170,7 +170,7 @@ def _bindings(node: ast.AST, base: list[str]) -> Iterator[tuple[str, Binding]]: 
             | ast.AsyncFor(target=target, iter=value)
             | ast.comprehension(target=target, iter=value)
         ):
-            # Each element that stands in the loop's own list is bound.
+            # Each element of the loop's literal list is a possible value.
             elements = value.elts if isinstance(value, ast.Tuple | ast.List | ast.Set) else [value]
             for element in elements[: _MOST_BINDINGS + 1]:
                 yield from _targets(target, element)
@@ -191,7 +191,7 @@ def _targets(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, Binding]]
 
 
 class Namespace(Enum):
-    """The namespace of a name, as far as reading the files tells."""
+    """The namespace of a name, as far as the files tell."""
 
     GENERATED = "in the generated namespace"
     OTHER = "in a namespace of its own"
@@ -200,15 +200,15 @@ class Namespace(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamespaceReader:
-    """Judges expressions of one package."""
+    """Judges the expressions of one package."""
 
     scope_of: Callable[[str], NameScope | None]
-    """Returns the names of a module of the package, by its dotted name; None for any other module."""
+    """Returns the scope of a module of the package by its dotted name; None for other modules."""
     known: dict[Hashable, Any] = field(default_factory=dict, compare=False)
-    """Namespaces by expression, by name, by the name of a function that is called, or by function; and by scope."""
+    """Cached namespaces, by expression, name, called name or function, with the scope."""
 
     def judge(self, expression: ast.expr, scope: NameScope, depth: int = 0) -> Namespace:
-        """Follow an expression to what it names."""
+        """Return the namespace that an expression names."""
         return self._once((id(expression), id(scope)), lambda: self._judge(expression, scope, depth))
 
     def _judge(self, expression: ast.expr, scope: NameScope, depth: int) -> Namespace:  # noqa: C901, PLR0911  one for each kind
@@ -216,7 +216,7 @@ class NamespaceReader:
             return Namespace.UNKNOWN
         called = qualified(expression.func, scope) if isinstance(expression, ast.Call) else None
         if called is not None and "." in called and called.split(".")[-1] in PREFIXES:
-            return Namespace.GENERATED  # wherever the prefix function was imported from
+            return Namespace.GENERATED  # wherever the function was imported from
         dotted = None if isinstance(expression, ast.Call) else qualified(expression, scope)
         if is_generated(dotted):
             return Namespace.GENERATED
@@ -241,7 +241,7 @@ class NamespaceReader:
 
     def _call(self, call: ast.Call, scope: NameScope, depth: int) -> Namespace:
         if is_library(qualified(call.func, scope)):
-            return Namespace.GENERATED  # its own namespace is judged where it is made
+            return Namespace.GENERATED  # its own namespace is judged where it is created
         if isinstance(call.func, ast.Name):
             made = self._made(call.func, scope, depth)
             if made is not None:
@@ -249,12 +249,12 @@ class NamespaceReader:
         arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
         parts = [call.func.value, *arguments] if isinstance(call.func, ast.Attribute) else arguments
         namespace = self._parts(parts, scope, depth)
-        # What an unknown function makes of a literal is not to be seen; a method of a string is.
+        # The result of an unknown function on a literal is unknown, but a string method's is not.
         literal = isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Constant)
         return Namespace.UNKNOWN if namespace is Namespace.OTHER and not literal else namespace
 
     def _made(self, name: ast.Name, scope: NameScope, depth: int) -> Namespace | None:
-        """Judge what the functions that `name` may stand for return; None where it stands for none."""
+        """Judge the results of the functions that `name` may stand for; None if it stands for none."""
         bindings, where = scope.lookup(name.id)
 
         def judge() -> Namespace | None:
@@ -264,7 +264,7 @@ class NamespaceReader:
         return self._once((f"{name.id}()", id(where)), judge)
 
     def _functions(self, bindings: list[Binding], where: NameScope) -> Iterator[tuple[Function, NameScope]]:
-        """Yield the functions of the package that a name with these bindings may stand for."""
+        """Yield the package's functions that a name with these bindings may stand for."""
         for binding in bindings:
             if isinstance(binding, Function):
                 yield binding, where
@@ -276,7 +276,7 @@ class NamespaceReader:
                     yield from ((function, top) for function in found if isinstance(function, Function))
 
     def _returned(self, function: Function, where: NameScope, depth: int) -> Namespace:
-        # The function's own scope is gone: its parameters and locals are looked up where it stands, and are hidden.
+        # Outside its scope, a function's parameters and locals must not be confused with names of the caller.
         def judge() -> Namespace:
             values = [node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value]
             return _all(self.judge(value, where, depth) for value in values)
@@ -284,7 +284,7 @@ class NamespaceReader:
         return self._once((id(function), id(where)), judge)
 
     def _parts(self, nodes: Iterable[ast.AST], scope: NameScope, depth: int) -> Namespace:
-        """Judge a text by its parts: one generated part makes the whole generated."""
+        """Judge a text by its parts: one generated part makes the text generated."""
         expressions = [node for node in nodes if isinstance(node, ast.expr)]
         found = {self.judge(part, scope, depth) for part in expressions}
         for namespace in (Namespace.GENERATED, Namespace.UNKNOWN):
@@ -298,11 +298,11 @@ class NamespaceReader:
         if isinstance(binding, Imported):
             return self._dotted(binding.target, depth)
         if isinstance(binding, Function):
-            return Namespace.GENERATED  # a function that a decorator made an op is judged at the decorator
+            return Namespace.GENERATED  # a decorated op is judged at its decorator
         return self.judge(binding, where, depth)
 
     def _dotted(self, name: str | None, depth: int) -> Namespace:
-        """Judge what another module of the package binds."""
+        """Judge a name in another module of the package."""
         if is_generated(name):
             return Namespace.GENERATED
         module, _, attribute = (name or "").rpartition(".")
@@ -312,7 +312,7 @@ class NamespaceReader:
         return self._name(attribute, scope.names.get(attribute, []), scope, depth + 1)
 
     def _once(self, key: Hashable, judge: Callable[[], T]) -> T:
-        """Judge once what names and modules may refer to in circles: to itself, it is unknown."""
+        """Judge a key once; while it is being judged, a reference back to it counts as unknown."""
         if key not in self.known:
             self.known[key] = Namespace.UNKNOWN
             self.known[key] = judge()
@@ -320,18 +320,18 @@ class NamespaceReader:
         return found
 
     def _name(self, name: str, bindings: list[Binding], where: NameScope, depth: int) -> Namespace:
-        """Judge all that a name of a scope may stand for."""
+        """Judge all possible values of a name in a scope."""
         every = (self._binding(binding, where, depth) for binding in bindings)
         return self._once((name, id(where)), lambda: _all(every))
 
 
 def is_library(name: str | None) -> bool:
-    """Whether a dotted name makes a library of ops, whose namespace is its first argument."""
+    """Whether a dotted name creates a library of ops, whose namespace is its first argument."""
     return name in {"torch.library.Library", "torch.library._scoped_library"}
 
 
 def is_generated(name: str | None) -> bool:
-    """Whether a dotted name is `ops` of the generated `_ops.py`, or of that of an extension, or a part of it."""
+    """Whether a dotted name is `ops` of the generated `_ops.py` or of an extension's module, or a part of it."""
     return name is not None and _GENERATED_OPS.search(f".{name}.") is not None
 
 
@@ -352,7 +352,7 @@ def _leading(expression: ast.expr) -> str:
 
 
 def _all(namespaces: Iterable[Namespace]) -> Namespace:
-    """Return the worst: a name must be in the generated namespace whatever it stands for."""
+    """Return the worst namespace, since every possible value must be in the generated one."""
     found = set(namespaces)
     for namespace in (Namespace.OTHER, Namespace.UNKNOWN):
         if namespace in found:

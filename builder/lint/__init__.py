@@ -1,4 +1,4 @@
-"""Find what is wrong with a kernel before a compiler runs."""
+"""Find the problems of a kernel before a compiler runs."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,13 +28,13 @@ CHECKS: tuple[Check, ...] = (
     declared.rendering,
     cells.required_gpus,
 )
-"""Each looks at the config, and at the files that it names."""
+"""Checks of the config, and of the files that it names."""
 _UNTOLD = frozenset({"B001", "B002", "B003", "B004"})
-"""The codes of problems that leave the schema of a text unknown."""
+"""The codes of problems after which the schema of a text is unknown."""
 
 
 def inspect(directory: Path) -> CheckReport:
-    """Return everything that is wrong with the kernel in `directory`, whatever it is."""
+    """Return all problems of the kernel in `directory`, which may contain anything."""
     file = str(directory / CONFIG)
     try:
         source = Source.read(directory / CONFIG, name=file)
@@ -54,7 +54,7 @@ def inspect(directory: Path) -> CheckReport:
     for look in (sources.python_headers, sources.glibc, sources.linked_headers):
         found += look(kernel)
     framework = parsed.config.framework
-    if framework is not Framework.CTYPES:  # a plain library has no namespace to use
+    if framework is not Framework.CTYPES:  # a plain library has no namespace
         package = directory / package_directory(parsed.config)
         found += registration.check(
             package,

@@ -1,4 +1,4 @@
-"""Find what no cell of the build matrix serves: bounds, conditions, backends, architectures and required GPUs."""
+"""Find settings that no cell of the build matrix serves: bounds, conditions, backends, architectures, required GPUs."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ _RELEASE = "release"
 
 
 def bounds(kernel: Kernel) -> Iterator[Problem]:
-    """Yield bounds that leave nothing between them, and conditions that hold in no cell."""
+    """Report bounds that exclude everything, and conditions that hold in no cell."""
     config, problem = kernel.config, kernel.source.problem
     tables = {("torch",): config.torch, ("general", "cuda"): config.general.cuda}
     for path, table in tables.items():
@@ -46,7 +46,7 @@ def bounds(kernel: Kernel) -> Iterator[Problem]:
 def _never_holds(
     kernel: Kernel, table: tuple[str, str], what: str, reasons: Sequence[Unmet | None], effect: str
 ) -> Iterator[Problem]:
-    """Yield a condition for which every row has a reason not to hold."""
+    """Report a condition that holds in no row."""
     if reasons and (last := reasons[-1]) is not None and None not in reasons:
         message = f"the 'when' of {what} '{table[1]}' holds in no row of the build matrix: {effect}"
         remedy = f"for one row, {last.message}"
@@ -74,7 +74,7 @@ def _stable_abi(kernel: Kernel) -> Iterator[Problem]:
 
 
 def served_backends(kernel: Kernel) -> Iterator[Problem]:
-    """Yield each backend without a cell, or the whole config, with the reason for each candidate row."""
+    """Report each backend without a cell, or the whole config, with the reason for each candidate row."""
     backends = kernel.config.general.backends
     release = tuple(row for row in rows() if row.set == _RELEASE)
     decisions = decide(kernel.config, release, unbundled=True)
@@ -107,7 +107,7 @@ def served_backends(kernel: Kernel) -> Iterator[Problem]:
 
 
 def _starved(kernel: Kernel, code: str, message: str, found: list[Decision], *, path: KeyPath, remedy: str) -> Problem:
-    """Return a problem with the reason for each row, at the key that leaves most of them out, if the file has it."""
+    """Return a problem with the reason for each row, at the key that excludes most of them, if the file has it."""
     keys = Counter(decision.key for decision in found if decision.key and kernel.source.has(decision.key))
     reasons = "\n".join(f"{decision.row}: {decision.message}" for decision in found)
     backends = dict.fromkeys(decision.row.backend for decision in found)
@@ -118,7 +118,7 @@ def _starved(kernel: Kernel, code: str, message: str, found: list[Decision], *, 
 
 
 def compiled_architectures(kernel: Kernel) -> Iterator[Problem]:
-    """Yield architectures that no toolkit compiles for, and components that are left with none."""
+    """Report architectures that no toolkit compiles for, and components without any architecture left."""
     for name, component in kernel.config.kernel.items():
         if isinstance(component, CudaComponent) and component.cuda_capabilities is not None:
             path = ("kernel", name, "cuda-capabilities")
@@ -143,7 +143,7 @@ def _noarch(kernel: Kernel, key: str) -> KeyPath:
 
 
 def _cuda(kernel: Kernel, path: KeyPath, capabilities: tuple[str, ...], toolkits: list[Version]) -> Iterator[Problem]:
-    """Judge all toolkits that are known, and then the toolkits of the cells that have the component."""
+    """Check all known toolkits first, then the toolkits of the cells with the component."""
     generations = architectures.generations()
     known = {name for one in generations for name in one.targets}
     for index, capability in enumerate(capabilities):
@@ -167,7 +167,7 @@ def _cuda(kernel: Kernel, path: KeyPath, capabilities: tuple[str, ...], toolkits
 def _left_with_none(
     kernel: Kernel, path: KeyPath, requested: tuple[str, ...], toolkits: list[Version]
 ) -> Iterator[Problem]:
-    """Judge the toolkits of the cells that have the component."""
+    """Check the toolkits of the cells with the component."""
     able = [toolkit for toolkit in toolkits if architectures.cuda(requested, toolkit).compiled]
     if toolkits and not able:
         remedy = "list a capability that a toolkit has, or remove the key to compile for all of them"
@@ -193,7 +193,7 @@ def _rocm(kernel: Kernel, path: KeyPath, archs: tuple[str, ...]) -> Iterator[Pro
 
 
 def required_gpus(kernel: Kernel) -> Iterator[Problem]:
-    """Yield each required GPU that some cell has no code for, once for each reason."""
+    """Report each required GPU for which some cell has no code, once for each reason."""
     required = kernel.config.require
     if not required.gpus:
         return

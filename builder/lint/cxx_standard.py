@@ -1,4 +1,4 @@
-"""Find flags that ask for an older C++ than the headers of torch need."""
+"""Find flags for an older C++ standard than torch's headers need."""
 
 import re
 from collections.abc import Iterator
@@ -17,26 +17,26 @@ _KEYS = ("cxx_flags", "cuda_flags", "hip_flags", "sycl_flags")
 _ASKED = re.compile(r"(?:^|[\s=,])--?std[= ](?:c|gnu)\+\+(\d\w)$")
 _DRAFTS = {"98": 3, "03": 3, "0x": 11, "1y": 14, "1z": 17, "2a": 20, "2b": 23, "2c": 26}
 _MOST_ROWS = 4
-"""Rows that a finding names; it counts the rest."""
+"""The most rows that a finding names; the rest is counted."""
 
 Flags = tuple[KeyPath, tuple[str, ...], list[Cell]]
-"""The place of flags in the config, the flags, and the cells that are compiled with them."""
+"""The place of flags in the config, the flags, and the cells that they compile."""
 
 
 @lru_cache
 def standards() -> tuple[tuple[Version, int], ...]:
-    """Return the first torch with each C++ standard of its headers, newest first."""
+    """Return each C++ standard of torch's headers with the first torch that needs it, newest first."""
     table: dict[str, Any] = toml.loads((DATA / "cpp-extension.toml").read_text(encoding="utf-8"))
     return tuple((Version(entry["torch"]), int(entry["cxx"])) for entry in table["standard"])
 
 
 def standard(torch: Version) -> int:
-    """Return the C++ standard of the headers of a torch; for one older than the table, the oldest that it has."""
+    """Return the C++ standard of a torch's headers; for an older torch than the table has, the oldest one."""
     return next((cxx for since, cxx in standards() if since <= torch), standards()[-1][1])
 
 
 def check(kernel: Kernel) -> Iterator[Problem]:
-    """Yield the flags with which cells of a newer torch do not compile, with the rows of these cells."""
+    """Report flags with which cells of a newer torch do not compile, with the rows of these cells."""
     for path, flags, cells in _flags(kernel):
         for index, flag in enumerate(flags):
             asked = _asked(flags[index - 1] if index else "", flag)
@@ -58,7 +58,7 @@ def check(kernel: Kernel) -> Iterator[Problem]:
 
 
 def _asked(before: str, flag: str) -> int | None:
-    """Return the C++ standard that a flag asks for, also as the value of the flag before it."""
+    """Return the C++ standard that a flag sets, which may be the value of the flag before it."""
     text = f"{before} {flag}" if before.lstrip("-") == "std" else flag
     match = _ASKED.search(text)
     if match is None:
@@ -73,11 +73,11 @@ def _torch(cell: Cell) -> Version:
 
 
 def _flags(kernel: Kernel) -> Iterator[Flags]:
-    """Yield the flags of sources that torch's unstable headers are included by."""
+    """Yield the flags of sources that include torch's unstable headers."""
     config = kernel.config
     if config.torch is None:
         return
-    # What the stable ABI has of headers is C++17.
+    # The stable ABI's headers need only C++17.
     cells = [
         cell
         for cell in select(config, rows(), unbundled=True)

@@ -17,7 +17,7 @@ from builder.wording import quoted
 
 
 def schema(kernel: Kernel) -> Iterator[Problem]:
-    """Yield that the edition is a preview, or that the schema is not the current one."""
+    """Report a preview edition, or a schema that is not the current one."""
     if kernel.schema > EDITION:
         message = f"edition {kernel.schema} is a preview: it may still change, and the public kernel-builder refuses it"
         remedy = f"write edition {EDITION} for what is released"
@@ -31,7 +31,7 @@ def schema(kernel: Kernel) -> Iterator[Problem]:
 
 
 def backends(kernel: Kernel) -> Iterator[Problem]:
-    """Yield an empty list of backends, ones that are listed twice, and ones that cannot have components."""
+    """Report an empty list of backends, duplicate backends, and backends that cannot have components."""
     named, problem = kernel.config.general.backends, kernel.source.problem
     if not named:
         remedy = 'name the backends that the kernel runs on, such as ["cpu", "cuda"]'
@@ -50,7 +50,7 @@ def backends(kernel: Kernel) -> Iterator[Problem]:
 
 
 def components(kernel: Kernel) -> Iterator[Problem]:
-    """Yield components that nothing builds, and two versions of CUTLASS in one backend."""
+    """Report components that are never built, and two versions of CUTLASS in one backend."""
     problem = kernel.source.problem
     first: dict[Backend, str] = {}
     for name, component in kernel.config.kernel.items():
@@ -75,7 +75,7 @@ def components(kernel: Kernel) -> Iterator[Problem]:
 
 
 def files(kernel: Kernel) -> Iterator[Problem]:
-    """Yield files that a build would miss or that are listed twice, and include directories that do not exist."""
+    """Report files that a build would miss or that are listed twice, and missing include directories."""
     try:
         source_set(kernel)
     except ConfigError as error:
@@ -97,7 +97,7 @@ def files(kernel: Kernel) -> Iterator[Problem]:
 
 
 def foreign_sources(kernel: Kernel) -> Iterator[Problem]:
-    """Yield the foreign sources that no entry of `src` or `include` names."""
+    """Report foreign sources that no entry of `src` or `include` uses."""
     sources = kernel.config.sources
     named = (foreign_path(entry, sources) for _, entry in kernel.config.entries("src", "include"))
     used = {found.source for found in named if found is not None}
@@ -111,7 +111,7 @@ def foreign_sources(kernel: Kernel) -> Iterator[Problem]:
 
 
 def licenses(kernel: Kernel) -> Iterator[Problem]:
-    """Yield a license that is not an SPDX expression."""
+    """Report a license that is not an SPDX expression."""
     named: list[tuple[KeyPath, str | None]] = [(("general", "license"), kernel.config.general.license)]
     named += [(("sources", name, "license"), source.license) for name, source in kernel.config.sources.items()]
     for path, text in named:
@@ -122,7 +122,7 @@ def licenses(kernel: Kernel) -> Iterator[Problem]:
 
 
 def rendering(kernel: Kernel) -> Iterator[Problem]:
-    """Yield the values and files that a render would refuse, for every backend."""
+    """Report the values and files that rendering would refuse, for every backend."""
     tree = Tree.of(kernel.root)
     for backend in dict.fromkeys(kernel.config.general.backends):
         yield from _refused(kernel, tree, backend)

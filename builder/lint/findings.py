@@ -1,4 +1,4 @@
-"""The problems that were found in the files of a kernel, and their formats."""
+"""The problems found in a kernel's files, and their output formats."""
 
 import re
 from collections import Counter
@@ -18,18 +18,19 @@ from builder.terminal import attribute, data
 PAGES = resources.place("docs/errors")
 """The pages of the codes; the index has their titles.
 
-Codes are stable: a code is never given to another rule. Below B100: the config cannot be read. From B100: lints.
+Codes are stable: no code is ever reused for another rule. Codes below B100 mean that the config cannot be read; codes
+from B100 on are lints.
 """
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 _COLORS = {"error": "red", "warning": "yellow", "note": "cyan", "place": "blue", "help": "green", "clean": "green"}
 _MOST_ALIKE = 3
-"""Notes of one code that are shown; of more, the first stands for all."""
+"""The most notes of one code that are shown; of more, only the first is."""
 _SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 @cache
 def titles_of_codes() -> Mapping[str, str]:
-    """Return the title of each code of a finding, in their order; none where the documentation is not installed."""
+    """Return the title of each code, in order; empty if the documentation is not installed."""
     index = PAGES / "README.md"
     text = index.read_text(encoding="utf-8") if index.is_file() else ""
     return dict(re.findall(r"^\| \[(B\d+)\]\(\1\.md\) \| (.*) \|$", text, re.MULTILINE))
@@ -55,22 +56,22 @@ class Located:
     file: str
     problem: Problem
     line: str | None = None
-    """The text of the line where the problem starts, to quote."""
+    """The text of the line where the problem starts, to be quoted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckReport:
-    """Everything that was found about one config and the files it names."""
+    """All problems of one config and of the files that it names."""
 
     file: str
-    """The config, as the user would name it."""
+    """The path of the config, as the user would write it."""
     edition: int | None
-    """The version the file is written in; None when that cannot be told."""
+    """The edition of the file; None if it is unknown."""
     found: tuple[Located, ...]
 
     @classmethod
     def of(cls, file: str, edition: int | None, found: Iterable[Located]) -> "CheckReport":
-        """Sort by position: the config first, then other files by name."""
+        """Make a report, sorted by position: the config first, then other files by name."""
 
         def order(located: Located) -> tuple[bool, str, int, int, str, str]:
             problem, span = located.problem, located.problem.span
@@ -100,23 +101,23 @@ class CheckReport:
 
 
 def locate(file: str, problem: Problem, lines: Sequence[str]) -> Located:
-    """Add the file, and the line to quote, to a problem."""
+    """Add the file and the quoted line to a problem."""
     span = problem.span
     inside = span is not None and 1 <= span.line <= len(lines)
     return Located(file=file, problem=problem, line=lines[span.line - 1] if span and inside else None)
 
 
 def to_text(report: CheckReport, *, color: bool = False, every: bool = False) -> str:
-    """Return the problems, a blank line between two, and a summary; errors are next to it.
+    """Return the problems, separated by blank lines, and a summary; errors come last, next to the summary.
 
-    Of many notes of one code the first stands for all, unless `every` one is asked for.
+    Of many notes with the same code, only the first is shown, unless `every` is set.
     """
     parts = _problems(report, color=color, every=every)
     return "\n\n".join([*parts, _summary(report, color=color)]) + "\n"
 
 
 def all_to_text(reports: Sequence[CheckReport], *, color: bool = False, every: bool = False) -> str:
-    """Return the problems of several kernels, a line for each that has some, and what they have together."""
+    """Return the problems of several kernels, a line that counts those of each kernel, and the shared problems."""
     parts = [part for report in reports for part in _problems(report, color=color, every=every)]
     lines = [_summary(report, color=color) for report in reports if report.found]
     counted = _counted(reports)
@@ -129,7 +130,7 @@ def all_to_text(reports: Sequence[CheckReport], *, color: bool = False, every: b
 
 
 def _problems(report: CheckReport, *, color: bool, every: bool) -> Iterator[str]:
-    """Yield notes, then warnings, then errors, each by position: what, where, the line with a caret, and the remedy."""
+    """Yield notes, then warnings, then errors, each by position, with the quoted line and the remedy."""
     notes = Counter(located.problem.code for located in report.found if located.problem.severity == "note")
     folded = set() if every else {code for code, count in notes.items() if count > _MOST_ALIKE}
     told: set[str] = set()
@@ -144,7 +145,7 @@ def _problems(report: CheckReport, *, color: bool, every: bool) -> Iterator[str]
 
 
 def _summary(report: CheckReport, *, color: bool) -> str:
-    """Return one line that counts the problems."""
+    """Return a line with the number of problems."""
     paint, counted = _paint if color else plain, _counted([report])
     if not counted:
         return f"{one_line(report.file)}: {paint('no problems', 'clean')}"
@@ -155,7 +156,7 @@ def _summary(report: CheckReport, *, color: bool) -> str:
 
 
 def _counted(reports: Sequence[CheckReport]) -> dict[Severity, str]:
-    """Return the number of problems of each severity that there are any of, the worst first."""
+    """Return the number of problems by severity, the worst first, without zeros."""
     counts = {severity: sum(report.count(severity) for report in reports) for severity in _SEVERITIES}
     return {severity: f"{count} {severity}{'s' if count != 1 else ''}" for severity, count in counts.items() if count}
 
@@ -165,12 +166,12 @@ def _paint(text: str, role: str) -> str:
 
 
 def to_json(report: CheckReport) -> str:
-    """Return the document: the file, its edition, and its problems in the order of the text format."""
+    """Return the report as JSON: the file, its edition, and its problems in the order of the text format."""
     return json_text.document(_document(report))
 
 
 def all_to_json(reports: Mapping[str, CheckReport], *, errors: Mapping[str, str]) -> str:
-    """Return the document of several kernels: that of each by its folder, and what is wrong with them together."""
+    """Return the JSON document of several kernels: a report under each folder, and the problems between kernels."""
     kernels = {name: _document(report) for name, report in reports.items()}
     return json_text.document({"kernels": kernels, "errors": dict(errors)})
 
@@ -181,7 +182,7 @@ def _document(report: CheckReport) -> dict[str, Any]:
         found, span = located.problem, located.problem.span
         problems.append(
             {
-                # Most problems are in the config itself; the others name their file.
+                # Most problems are in the config; only the others name their file.
                 **({} if located.file == report.file else {"file": located.file}),
                 "severity": found.severity,
                 "code": found.code,
@@ -195,14 +196,14 @@ def _document(report: CheckReport) -> dict[str, Any]:
 
 
 def to_github(report: CheckReport) -> str:
-    """Return one workflow command of GitHub per problem."""
+    """Return one GitHub workflow command for each problem."""
     commands = []
     for located in report.found:
         found, span = located.problem, located.problem.span
         properties = {"title": f"builder {found.code}", "file": located.file}
         if span is not None:
             properties |= {"line": str(span.line), "endLine": str(span.end_line)}
-            if span.line == span.end_line:  # GitHub ignores columns of a range of lines
+            if span.line == span.end_line:  # GitHub ignores columns in a range of lines
                 properties |= {"col": str(span.column), "endColumn": str(span.end_column)}
         said = ",".join(f"{name}={attribute(value)}" for name, value in properties.items())
         message = short(found.message) if found.help is None else f"{short(found.message)}\nhelp: {short(found.help)}"
@@ -212,7 +213,7 @@ def to_github(report: CheckReport) -> str:
 
 
 def to_sarif(*reports: CheckReport) -> str:
-    """Return one log of SARIF with one run, also of several kernels: the codes that occur are its rules."""
+    """Return a SARIF log with one run, also for several kernels: its rules are the codes that occur."""
     found = [located for report in reports for located in report.found]
     codes, titles = sorted({located.problem.code for located in found}), titles_of_codes()
     rules = [

@@ -50,7 +50,7 @@ def check(kernel: Kernel) -> Iterator[Problem]:
 
 
 def _pairs(kernel: Kernel) -> Iterator[Problem]:
-    """Yield the pairs of capabilities, of which some have a shorter name."""
+    """Report pairs of capabilities; some pairs have a shorter name."""
     for key, part in kernel.config.kernel.items():
         names = part.cuda_capabilities or () if isinstance(part, CudaComponent) else ()
         for number, name in enumerate(names):
@@ -63,7 +63,7 @@ def _pairs(kernel: Kernel) -> Iterator[Problem]:
 
 
 def _ours(kind: Kind, value: Any, path: KeyPath) -> Iterator[KeyPath]:
-    """Yield the keys in a value of a config that only this builder reads."""
+    """Yield the keys in a config value that only this builder reads."""
     match kind:
         case Record(type=cls):
             for item in shape.fields(cls):

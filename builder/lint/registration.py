@@ -1,6 +1,6 @@
 """Find ops that Python files register outside the namespace that the build generates, and calls of ops that are none.
 
-Two versions of a kernel live in one process only because each registers its ops in a namespace of its own build.
+Two versions of a kernel can be loaded in one process only because each registers its ops in its build's own namespace.
 """
 
 import ast
@@ -20,7 +20,7 @@ from builder.lint.findings import Located, locate
 from builder.wording import nearest, quoted
 
 _NAMED = frozenset({"Library", "_scoped_library", "custom_op", "triton_op", "define", "impl", "impl_abstract"})
-"""The functions whose first argument names an op or a namespace; all called `register_…` do so, too."""
+"""Functions whose first argument names an op or a namespace; functions named `register_…` have one, too."""
 _KEYWORDS = frozenset({"name", "ns", "op", "op_name", "qualname"})
 _LARGEST = 1024 * 1024
 _LARGEST_PACKAGE = 8 * _LARGEST
@@ -28,28 +28,28 @@ _LARGEST_PACKAGE = 8 * _LARGEST
 
 @dataclass(frozen=True, kw_only=True)
 class PythonFile:
-    """A file of the package."""
+    """A Python file of the package."""
 
     file: str
     name: str
-    """Dotted name in the package, `relu.layers`."""
+    """The dotted name in the package, such as `relu.layers`."""
     text: str
     package: bool
     """Whether it is an `__init__.py`."""
 
     @property
     def lines(self) -> list[str]:
-        """Its lines, split as Python does: a form feed or a line separator ends none."""
+        """The lines of the file, as Python splits them: form feeds and line separators do not end a line."""
         return self.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
     @property
     def may_register(self) -> bool:
-        """Whether it may use `torch.library`, whose name it has to spell; names are compared as Python does."""
+        """Whether the file may use `torch.library`: it must then contain the name, normalised as Python does."""
         return "library" in (self.text if self.text.isascii() else unicodedata.normalize("NFKC", self.text))
 
     @cached_property
     def module(self) -> Module:
-        """Its calls and names."""
+        """The calls and names of the file."""
         return Module.of(_tree(self.text), self.name, package=self.package)
 
 
@@ -99,12 +99,12 @@ def unregistered(files: Sequence[PythonFile], registered: frozenset[str]) -> Ite
 
 
 def _python_files(package: Path, root: Path) -> Iterator[str]:
-    """Yield the files of a package, but none that a link brings from outside of the project: it is not ours to show."""
+    """Yield a package's Python files; files outside of the project, behind a link, must not be shown."""
     tree = Tree.of(root)
     directory = package.absolute().relative_to(tree.root).as_posix()
     try:
         found = tree.walk(directory)
-    except TooManyFilesError:  # a finding of the source set
+    except TooManyFilesError:  # the source set reports it
         return
     for path in sorted(found):
         if path.endswith(".py") and tree.is_file(path) and tree.contains(path):
@@ -114,16 +114,16 @@ def _python_files(package: Path, root: Path) -> Iterator[str]:
 def _size(path: Path) -> int:
     try:
         return path.stat().st_size
-    except OSError:  # said where it is read
+    except OSError:  # reported where it is read
         return 0
 
 
 def judge(files: Sequence[PythonFile], *, prefix: str = PREFIXES[0]) -> Iterator[Located]:
-    """Yield the registrations of a package that are not in the namespace that `prefix` puts before a name."""
+    """Report registrations outside the namespace that `prefix` adds to a name."""
     named = {python.name: python for python in files}
     reader = NamespaceReader(scope_of=lambda name: named[name].module.scope if name in named else None)
     for python in files:
-        # A file that registers nothing is taken apart only when another one uses its names.
+        # A file without registrations is parsed only if another file uses its names.
         lines = python.lines
         for call, scope in python.module.calls if python.may_register else ():
             problem = _judge(call, scope, reader, lines, prefix=prefix)
@@ -133,7 +133,7 @@ def judge(files: Sequence[PythonFile], *, prefix: str = PREFIXES[0]) -> Iterator
 
 def _tree(text: str) -> ast.Module:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about strings of the file, such as '\d'
+        warnings.simplefilter("ignore")  # about string escapes in the file, such as '\d'
         return ast.parse(text)
 
 
@@ -182,7 +182,7 @@ def _judge(
 
 
 def _used(call: ast.Call, scope: NameScope) -> tuple[str, ast.expr] | None:
-    """Return the function of torch.library that a call uses, and the expression that names the op."""
+    """Return torch.library's function in a call, with the expression that names the op; None for other calls."""
     function, arguments = _applied(call, scope)
     named = (keyword.value for keyword in call.keywords if keyword.arg in _KEYWORDS)
     name = arguments[0] if arguments and not isinstance(arguments[0], ast.Starred) else next(named, None)
@@ -191,7 +191,7 @@ def _used(call: ast.Call, scope: NameScope) -> tuple[str, ast.expr] | None:
     short = (function or "").removeprefix("torch.library.")
     if function is not None and short != function and (short in _NAMED or short.startswith("register_")):
         return function, name
-    # `lib.define` and `lib.impl`, where they name a namespace themselves: the library's own is judged already.
+    # `lib.define` and `lib.impl`, if they name a namespace themselves; the library's own was judged already.
     whole = isinstance(name, ast.Constant) and isinstance(name.value, str) and "::" in name.value.split("(")[0]
     if whole and isinstance(call.func, ast.Attribute) and call.func.attr in {"define", "impl"}:
         library = call.func.value
@@ -202,7 +202,7 @@ def _used(call: ast.Call, scope: NameScope) -> tuple[str, ast.expr] | None:
 
 
 def _applied(call: ast.Call, scope: NameScope) -> tuple[str | None, list[ast.expr]]:
-    """Return the function that a call calls and its arguments, through `functools.partial`."""
+    """Return the called function and its arguments, also through `functools.partial`."""
     inner = call.func
     if isinstance(inner, ast.Call) and qualified(inner.func, scope) == "functools.partial" and inner.args:
         return qualified(inner.args[0], scope), [*inner.args[1:], *call.args]
@@ -241,5 +241,5 @@ def _span(node: ast.expr, lines: Sequence[str]) -> Span:
 
 
 def _characters(line: str, offset: int) -> int:
-    """Turn an offset in UTF-8 bytes, which `ast` counts in, into characters."""
+    """Convert `ast`'s offset in UTF-8 bytes to characters."""
     return offset if line.isascii() else len(line.encode("utf-8")[:offset].decode("utf-8", "ignore"))

@@ -26,11 +26,11 @@ _OPS = "register ops with TORCH_LIBRARY_EXPAND in place of the module"
 
 
 def glibc(kernel: Kernel) -> Iterator[Located]:
-    """Yield a warning for the first call, in each file, of each function that glibc 2.28 lacks."""
+    """Warn at the first call, in each file, of each function that glibc 2.28 lacks."""
     versions, calls = _versions()
     for file, text in _texts(kernel, None, _LANGUAGES):
         if not any(name in text for name in versions):
-            continue  # which is a fourth of what looking for calls costs
+            continue  # a quarter of the time that looking for calls takes
         code = _TEXT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
         first: dict[str, re.Match[str]] = {}
         for call in calls.finditer(code):
@@ -42,11 +42,11 @@ def glibc(kernel: Kernel) -> Iterator[Located]:
 
 
 def _texts(kernel: Kernel, backend: Backend | None, suffixes: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """Yield each source of a kernel that has one of some suffixes, and its text."""
+    """Yield each source of a kernel with one of the suffixes, and its text."""
     try:
         files = source_set(kernel, backend=backend)
     except BuilderError:
-        return  # a file that is missing is another check's finding
+        return  # another check reports a missing file
     for path in files.paths:
         if PurePosixPath(path).suffix in suffixes:
             yield str(kernel.root / path), files.read(path).decode("utf-8", "replace")
@@ -63,9 +63,9 @@ def _warning(found: re.Match[str], file: str, text: str, *, code: str, message: 
 
 @cache
 def _versions() -> tuple[dict[str, str], re.Pattern[str]]:
-    """Return function -> version of glibc that brought it, and the pattern of a call of one.
+    """Return function -> the glibc version that added it, and a pattern for a call of one of them.
 
-    A call of a member is none, nor one in a namespace other than the outermost.
+    The pattern does not match calls of members, or of functions in namespaces.
     """
     table = toml.loads((resources.DATA / "glibc-newer.toml").read_text(encoding="utf-8"))
     versions = {name: version for version, names in table.items() for name in names}
@@ -96,13 +96,13 @@ def registered_ops(kernel: Kernel) -> frozenset[str] | None:
 
 
 def linked_headers(kernel: Kernel) -> Iterator[Located]:
-    """Yield a warning for the first header, in each file, of each library of CUDA that the kernel has to name."""
+    """Warn at the first header, in each file, of each CUDA library that the config must declare."""
     config = kernel.config
     if Backend.CUDA not in config.general.backends or config.framework is Framework.TORCH_NOARCH:
         return
     there = {name.facts.part for name in config.libraries(Backend.CUDA)}
     if config.framework is Framework.TORCH and config.stable_abi(Backend.CUDA) is None:
-        there.add("libraries")  # what torch's own headers include is there
+        there.add("libraries")  # torch's own headers include it, so it is installed
     for file, text in _texts(kernel, Backend.CUDA, _CUDA_LANGUAGES):
         first: dict[libraries.LibraryName, re.Match[str]] = {}
         for include in _INCLUDE.finditer(text):
@@ -117,23 +117,23 @@ def linked_headers(kernel: Kernel) -> Iterator[Located]:
 
 
 def python_headers(kernel: Kernel) -> Iterator[Located]:
-    """Yield the lines of the sources of each backend that need Python.
+    """Report source lines that need Python, by backend.
 
-    That is the first line that needs its headers; where the library is for one Python, all lines that keep it from
-    serving every one.
+    This is the first line that needs Python's headers or, for a library of one Python, each line that prevents one
+    library for all Pythons.
     """
     torch = kernel.config.torch
     if torch is None:
         return
     found: dict[Located, None] = {}
-    all_read = not kernel.config.sources  # foreign sources are not here to be read
+    all_read = not kernel.config.sources  # foreign sources are not available here
     for backend in dict.fromkeys(kernel.config.general.backends):
         if is_noarch(kernel.config, backend):
             continue
         try:
             found |= dict.fromkeys(_of_backend(kernel, backend))
         except BuilderError:
-            all_read = False  # a file that is missing is another check's finding
+            all_read = False  # another check reports a missing file
     yield from found
     if all_read and not found and torch.python_abi is not None:
         message = "no source needs a library for each Python: without 'python-abi', one wheel serves them all"

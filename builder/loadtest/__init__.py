@@ -1,4 +1,4 @@
-"""Load an unpacked wheel in a fresh process and look every op up under its dispatch key.
+"""Load an unpacked wheel in a fresh process, and check every op under its dispatch key.
 
 An import alone proves nothing: a library built for another torch can be imported and silently register nothing.
 """
@@ -53,9 +53,9 @@ def load(
 
 
 def check_imports(setup: Setup, *, ops: str, extensions: Mapping[str, str] | None = None) -> LoadTest | None:
-    """Import the sources of a package before its library exists; return a failure that compiling will not repair.
+    """Import a package's sources before its library exists; return a failure that compiling cannot repair.
 
-    Only a missing, undeclared module counts: the stand-in for the library may be the cause of anything else.
+    Only a missing, undeclared module counts: the library's stand-in may cause any other failure.
     """
     found = ask(setup, {**_question(setup, ops, extensions or {}), "stand-in": not setup.cell.noarch})
     if found.failure is None or found.failure["used-stand-in"]:
@@ -65,10 +65,10 @@ def check_imports(setup: Setup, *, ops: str, extensions: Mapping[str, str] | Non
 
 
 def _question(setup: Setup, ops: str, extensions: Mapping[str, str]) -> Question:
-    """Return what the process is asked of each library: namespace, file, generated module and exported functions."""
+    """Return the question about each library: namespace, file, generated module and exported functions."""
     module, libraries = setup.cell.framework.generated, []
     for extension, own in {"": ops, **extensions}.items():
-        # The rest of its name says what it uses of Python.
+        # The rest of the file name tells how the library uses Python.
         files = (setup.package / f"{own}.so", *sorted(setup.package.glob(f"{own}.*.so")))
         file = next((path for path in files if path.is_file()), None)
         exports: set[str] = set()
@@ -87,18 +87,18 @@ def _question(setup: Setup, ops: str, extensions: Mapping[str, str]) -> Question
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Import:
-    """The import of a package, and what became of it."""
+    """The import of a package, and its result."""
 
     setup: Setup
     ops: str
     extensions: Mapping[str, str]
-    """The op namespaces of extensions, by their names."""
+    """The op namespaces of extensions, by name."""
     found: ImportReport
     named: frozenset[str] | None = None
     """The ops that sources may register."""
 
     def judged(self) -> LoadTest:
-        """Return the outcome, with the packages that the environment has."""
+        """Return the outcome, with the packages of the environment."""
         return replace(self._outcome(), packages=self.setup.packages.names)
 
     def _outcome(self) -> LoadTest:
@@ -110,7 +110,7 @@ class _Import:
         if found.library is not None and not lacks_a_driver(found.library):
             return self._of_library(found.library)
         chain = found.failure["chain"]
-        for link in chain:  # the first exception that says enough, or else the last one that was raised
+        for link in chain:  # the first exception that has an explanation, or else the last one raised
             if asks_for_a_device(link):
                 return self._imported(f"{link['types'][0]}: {_first(link['text'])}")
             if link["missing"] is not None:
@@ -127,7 +127,7 @@ class _Import:
         return LoadTest(outcome=LoadState.IMPORTED, ops=self.found.ops, reason=self._placeless(reason))
 
     def _raised(self, reason: str) -> LoadTest:
-        """Refuse a package with the end of Python's message; packages in which it was raised may be too new."""
+        """Refuse a package with the last line of Python's message; the packages that raised it may be too new."""
         text = "" if self.found.failure is None else str(self.found.failure["text"])
         packages = failures.raised_in(text, self.setup.packages.folders)
         remedy = f"correct what the last line names; {_KEEP}"
@@ -137,7 +137,7 @@ class _Import:
         return self._broken(reason, remedy if details else None, details)
 
     def _undefined(self, said: str) -> LoadTest | None:
-        """Refuse a package whose library has a symbol that nothing defines, if the message says that."""
+        """Refuse a package if the message says that its library uses an undefined symbol."""
         undefined = failures.explain(said)
         if undefined is None:
             return None
@@ -145,14 +145,14 @@ class _Import:
         return self._broken(f"the built {self.setup.package.name} does not load: {missing}", remedy)
 
     def _of_library(self, said: str) -> LoadTest:
-        """Report the loader's message about the library, which the package's own message may hide."""
+        """Report the loader's message about the library, which the package's own message may replace."""
         if lacks_a_driver(said):
             return self._imported(said)
         reason = f"the built {self.setup.package.name} does not load: {_first(said)}"
         return self._undefined(said) or self._broken(reason, _KEEP)
 
     def _missing(self, module: str) -> LoadTest:
-        """Tell an undeclared module from a declared one that is not installed here."""
+        """Distinguish an undeclared module from a declared one that is not installed here."""
         packages, ops = self.setup.packages, self.found.ops
         reason = ""
         if module in packages.absent:
@@ -173,7 +173,7 @@ class _Import:
         )
 
     def _of_ops(self) -> LoadTest:
-        """Judge a package that was imported by the ops that are there, for each of its libraries."""
+        """Judge an imported package by the registered ops of each library."""
         found = self.found
         if not self.setup.cell.noarch:
             if found.library is not None and (self.extensions or not found.ops):
@@ -205,8 +205,8 @@ class _Import:
         return None
 
     def _without_ops(self, table: str, own: str) -> LoadTest | None:
-        """Refuse a library that has no op, or none that can be called; `own` is its namespace."""
-        # A kernel of one library has no others: that of tvm-ffi is its only op.
+        """Refuse a library without an op, or without one that can be called; `own` is its namespace."""
+        # A kernel with one library has no other ops; for tvm-ffi, the library is the only op.
         ops = {
             name: keys
             for name, keys in self.found.ops.items()
@@ -226,7 +226,7 @@ class _Import:
         )
 
     def _of_functions(self) -> LoadTest:
-        """Judge a package that was imported by the functions of its plain library."""
+        """Judge an imported package by the functions of its plain library."""
         found = self.found
         without = sorted(name for name, keys in found.ops.items() if not keys)
         if found.ops and not without:
@@ -240,13 +240,13 @@ class _Import:
         )
 
     def _placeless(self, text: str) -> str:
-        """Leave the folders of the test out of a text: they differ from one machine to the next."""
+        """Remove the test's folders from a text, since they differ between machines."""
         for folder in (self.setup.package.parent, *self.setup.packages.folders):
             text = text.replace(f"{folder}/", "")
         return text
 
     def _details(self) -> str:
-        """Return the end of what Python said of a failure, indented."""
+        """Return the end of Python's message about a failure, indented."""
         text = "" if self.found.failure is None else self._placeless(self.found.failure["text"])
         return "\n".join(f"    {line}" for line in text.rstrip().splitlines()[-15:])
 

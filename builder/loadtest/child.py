@@ -1,8 +1,8 @@
 """The process that imports a kernel: it reports what happened and judges nothing.
 
-It runs in the environment of a cell, with any Python that torch has, and can import nothing of `builder`. Its only
-argument is JSON; it reads a question from its standard input, and writes its report to the file that the argument
-names. A process that is early imports the framework before it reads, since there is no wheel yet.
+It runs in a cell's environment, with any Python that torch supports, and cannot import `builder`. Its only argument is
+JSON; it reads a question from standard input, and writes its report to the file that the argument names. An early
+process imports the framework before it reads, since there is no wheel yet.
 """
 
 import ctypes
@@ -22,10 +22,10 @@ Found = dict[str, Any]
 
 
 def main() -> None:
-    """Load the library, import the package, look the ops up."""
+    """Load the library, import the package, and check the ops."""
     asked = json.loads(sys.argv[1])
     for folder in asked["folders"]:
-        site.addsitedir(folder)  # and not PYTHONPATH: packages bring .pth files
+        site.addsitedir(folder)  # not PYTHONPATH, since packages have .pth files
     found: Found = {"library": None, "failure": None, "ops": {}}
     asked.update(_question(asked))
     sys.path.insert(0, asked["parent"])
@@ -34,7 +34,7 @@ def main() -> None:
             _stand_in(asked)
         else:
             _load_libraries(asked, found)
-        if asked["depends"]:  # the kernels that this one depends on
+        if asked["depends"]:  # the kernels that this kernel depends on
             loader = importlib.machinery.SourceFileLoader("_builder_kernel_client", asked["client"])
             client = types.ModuleType(loader.name)
             loader.exec_module(client)
@@ -43,7 +43,7 @@ def main() -> None:
         main, *extensions = asked["libraries"]
         early = asked["framework"] in ("tvm-ffi", "ctypes") or asked["of-one-python"]
         for library in [] if asked["stand-in"] else [*([main] if early else []), *extensions]:
-            # A package may import it at a call.
+            # A package may import it in a later call.
             generated = importlib.import_module(asked["module"] + "." + library["module"])
             if asked["framework"] == "ctypes":
                 generated.load()
@@ -56,12 +56,12 @@ def main() -> None:
 
 
 def _end() -> NoReturn:
-    """End at once: Python takes 0.4 s to take torch apart, and how a process ends is no part of an import."""
+    """End at once: Python takes 0.4 s to clean up torch, and the end of the process is not part of the test."""
     os._exit(0)
 
 
 def _question(asked: Asked) -> Asked:
-    """Wait for the question; import the framework before where that is asked, and end if that looks for the package."""
+    """Wait for the question; import the framework first if told so, and end if that import looks for the package."""
     watch = _Watch(asked["module"])
     if asked["early"]:
         sys.meta_path.insert(0, watch)
@@ -77,7 +77,7 @@ def _question(asked: Asked) -> Asked:
 
 
 class _Watch:
-    """Notes when a module of the package's name is looked for: with the package on the path it would be found."""
+    """Notes whether an import searches for the package's name, which it would find if the package were on the path."""
 
     def __init__(self, module: str) -> None:
         self._module = module
@@ -94,19 +94,19 @@ def _import_framework(asked: Asked) -> None:
 
 
 def _load_libraries(asked: Asked, found: Found) -> None:
-    """Load each library by itself: a package may hide what the loader says, or load it only at the first call."""
+    """Load each library separately: a package may hide the loader's message, or load the library only when called."""
     for library in asked["libraries"]:
         if library["file"] is None or found["library"] is not None:
             continue
         try:
             _import_framework(asked)
-            ctypes.CDLL(library["file"])  # what torch does, without its own words around those of the loader
+            ctypes.CDLL(library["file"])  # as torch does, but without torch's words around the loader's message
         except (ImportError, OSError) as error:
             found["library"] = str(error)
 
 
 def _stand_in(asked: Asked) -> None:
-    """Put modules in the place of the generated ones, whose libraries are not there yet."""
+    """Replace the generated modules, whose libraries do not exist yet."""
     for library in asked["libraries"]:
         name = asked["module"] + "." + library["module"]
         module = types.ModuleType(name)
@@ -116,7 +116,7 @@ def _stand_in(asked: Asked) -> None:
 
 
 class _Anything:
-    """Has every attribute, and can be called and subscripted; it notes when its value decides something."""
+    """Has every attribute, can be called and subscripted, and notes when its value affects a decision."""
 
     used = False
 
@@ -139,7 +139,7 @@ class _Anything:
 
 
 def _ops(asked: Asked) -> dict[str, list[str]]:
-    """Return the ops that are registered, each with the dispatch keys that have a kernel."""
+    """Return the registered ops, each with the dispatch keys that have a kernel."""
     if asked["framework"] == "ctypes":
         return _exports(asked)
     torch = sys.modules.get("torch")
@@ -158,7 +158,7 @@ def _ops(asked: Asked) -> dict[str, list[str]]:
 
 
 def _exports(asked: Asked) -> dict[str, list[str]]:
-    """Return the functions of a plain library, with a mark at those that the loader finds."""
+    """Return the functions of a plain library, with a mark at those the loader finds."""
     (asked_library,) = asked["libraries"]
     module = sys.modules.get(asked["module"] + "." + asked_library["module"])
     try:
@@ -170,7 +170,7 @@ def _exports(asked: Asked) -> dict[str, list[str]]:
 
 
 def _functions(asked: Asked) -> dict[str, list[str]]:
-    """Return what the modules of libraries for one Python have, which may be functions and classes in place of ops."""
+    """Return the functions and classes of modules for one Python, which take the place of ops."""
     found = {}
     for library in asked["libraries"] if asked["of-one-python"] else ():
         module = sys.modules.get(asked["module"] + "." + library["ops"])
@@ -180,7 +180,7 @@ def _functions(asked: Asked) -> dict[str, list[str]]:
 
 
 def _failure(asked: Asked, failed: BaseException) -> Found:
-    """Describe an exception and what caused it, the last one first."""
+    """Describe an exception and its causes, the last one first."""
     chain: list[Found] = []
     error: BaseException | None = failed
     while error is not None and len(chain) < 10:  # noqa: PLR2004  a chain may be a ring
@@ -193,21 +193,21 @@ def _failure(asked: Asked, failed: BaseException) -> Found:
                 "origins": [str(frame.f_globals.get("__name__", "")) for frame, _ in frames],
             }
         )
-        # A handler raises an ImportError or RuntimeError to explain what it handled; other errors in it are accidents.
+        # A handler raises ImportError or RuntimeError to explain the handled error; other errors in it are accidents.
         wraps = type(error) in (ImportError, RuntimeError)
         error = error.__cause__ or (error.__context__ if wraps and not error.__suppress_context__ else None)
     return {"chain": chain, "text": _text(failed), "used-stand-in": _Anything.used}
 
 
 def _text(error: BaseException) -> str:
-    """Format an exception as Python does, without the frames of the import system and of this file."""
+    """Format an exception as Python does, without frames of the import system and of this file."""
     frames = traceback.extract_tb(error.__traceback__)
     shown = [frame for frame in frames if not frame.filename.startswith("<") and "/importlib/" not in frame.filename]
     return "".join([*traceback.format_list(shown), *traceback.format_exception_only(type(error), error)])
 
 
 def _missing(asked: Asked, error: BaseException) -> str | None:
-    """Return the top-level module whose absence ended the import: not one of the kernel, and not one of Python."""
+    """Return the missing top-level module that ended the import, unless it is the kernel's or Python's."""
     if type(error) is not ModuleNotFoundError or not error.name:
         return None
     top = error.name.partition(".")[0]

@@ -1,6 +1,6 @@
-"""Recognize why a kernel does not load: no device, a symbol that nothing defines, or another package.
+"""Recognize why a kernel does not load: no device, an undefined symbol, or an error of another package.
 
-The facts are those of devices.toml and symbols.toml.
+The facts are in devices.toml and symbols.toml.
 """
 
 import re
@@ -17,7 +17,7 @@ from builder.run import ask
 _DEVICES, _SYMBOLS = DATA / "devices.toml", DATA / "symbols.toml"
 _UNDEFINED = re.compile(r"undefined symbol: ([^\s,]+)")
 _OF_TORCH = re.compile(r"(aoti_)?torch_|_Z(T[VITS]|GV)?N[rVK]*(2at|3c10|5torch)")
-"""Symbols that torch would define: functions of its C interface, and whatever is in its namespaces."""
+"""Symbols that torch would define: functions of its C interface, and names in its namespaces."""
 _ANOTHER_TORCH = "build for that torch (`builder matrix` lists the cells), or lower the version of 'torch.stable-abi'"
 _OF_SOURCES = "list the file that defines it in a 'src' of build.toml, or compare the definition with the declaration"
 _MOST = 3
@@ -29,7 +29,7 @@ def _facts(file: Path) -> dict[str, Any]:
 
 
 def hidden() -> Mapping[str, str]:
-    """Return the variables that hide the devices of a machine, so that a test ends alike with and without them."""
+    """Return variables that hide a machine's devices, so that a test has the same result with and without them."""
     return dict(_facts(_DEVICES)["hidden"])
 
 
@@ -47,14 +47,14 @@ def asks_for_a_device(link: Mapping[str, Any]) -> bool:
 
 
 def lacks_a_driver(said: str) -> bool:
-    """Whether the loader says that a library of a driver is missing."""
+    """Whether the loader's message says that a driver's library is missing."""
     return any(
         said.startswith(name) and "cannot open shared object" in said for name in _facts(_DEVICES)["library"]["driver"]
     )
 
 
 def explain(said: str) -> tuple[str, str] | None:
-    """Return what is missing and what to do, if the loader's message names a missing function or variable."""
+    """Return the missing function or variable in the loader's message, and the remedy; None if it names none."""
     match = _UNDEFINED.search(said)
     if match is None:
         return None
@@ -73,7 +73,7 @@ def explain(said: str) -> tuple[str, str] | None:
 
 
 def owner(symbol: str) -> str | None:
-    """Return the library that has a symbol, by the longest prefix that is known."""
+    """Return the library that defines a symbol, by the longest known prefix."""
     found = [
         (len(prefix.removesuffix("[A-Z]")), library)
         for library, facts in _facts(_SYMBOLS)["library"].items()
@@ -84,9 +84,9 @@ def owner(symbol: str) -> str | None:
 
 
 def raised_in(traceback: str, folders: Iterable[Path]) -> tuple[str, ...]:
-    """Return the packages of the last lines of a traceback that are in `folders`, as in `tilelang 0.1.8`.
+    """Return the packages in `folders` at the end of a traceback, such as `tilelang 0.1.8`.
 
-    The last one raised it. Empty where the last line is of none of them, so that the kernel itself raised it.
+    The last one raised the exception. Empty if the last line is in none of them: then the kernel itself raised it.
     """
     lines = re.findall(r'^ *File "([^"\n]+)", line [0-9]+', traceback, re.MULTILINE)
     found: dict[str, None] = {}

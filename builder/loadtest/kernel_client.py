@@ -1,7 +1,6 @@
-"""Give a kernel the kernels that it depends on, in a process without `builder`, by the hub's client or as it does.
+"""Give a kernel its dependencies in a process without `builder`, through the hub's client or a stand-in for it.
 
-It stands in for the client where that is not installed. A pytest process loads it as a plugin, with what it gives in a
-file beside it.
+A pytest process loads this module as a plugin; a file next to it lists the dependencies.
 """
 
 import contextlib
@@ -21,10 +20,10 @@ Use = Callable[[dict[str, Any]], AbstractContextManager[Any]]
 
 
 def provide(tree: Tree) -> None:
-    """Load the kernels that one depends on, and give them to it for the rest of this process.
+    """Load the dependencies of a kernel, and provide them for the rest of this process.
 
-    `tree` has for each repository `null`, if that is not at hand, a `module` that can be imported, or a `folder` with
-    the tree that it `depends` on itself.
+    `tree` maps each repository to `null` if it is not available, to an importable `module`, or to a `folder` with its
+    own tree under `depends`.
     """
     if importlib.util.find_spec("kernels") is None:
         use: Use = _StandIn.installed().use
@@ -40,14 +39,14 @@ def _modules(tree: Tree, use: Use, loaded: dict[str, Any]) -> dict[str, Any]:
             continue
         try:
             found[repository] = _load(node, use, loaded)
-        except Exception as error:  # somebody else's code may raise anything while it is imported
+        except Exception as error:  # another author's code may raise anything when it is imported
             said = f"{type(error).__name__}: {error}"
             raise ImportError(f"the kernel '{repository}' that it depends on cannot be loaded: {said}") from error
     return found
 
 
 def _load(node: Tree, use: Use, loaded: dict[str, Any]) -> Any:
-    """Import a variant by the name that its metadata has, as the client does; each once."""
+    """Import a variant once, under the name in its metadata, as the client does."""
     folder = pathlib.Path(node["folder"])
     if node["folder"] not in loaded:
         deps = _modules(node["depends"], use, loaded)
@@ -64,7 +63,7 @@ def _load(node: Tree, use: Use, loaded: dict[str, Any]) -> Any:
 
 
 class _Found(dict[str, Any]):
-    """The modules of kernels by repository; of one that is not at hand it says so as of a module that is not there."""
+    """The modules of kernels by repository; a missing kernel raises the error of a missing module."""
 
     def __init__(self, tree: Tree) -> None:
         super().__init__()
@@ -81,11 +80,11 @@ class _Found(dict[str, Any]):
 
 
 class _StandIn(types.ModuleType):
-    """As much of the client as a kernel uses while it is loaded."""
+    """The functions of the client that a kernel may use when it is loaded."""
 
     @classmethod
     def installed(cls) -> "_StandIn":
-        """Return the one that is in the client's place."""
+        """Return the stand-in that takes the client's place."""
         known = sys.modules.get("kernels")
         if not isinstance(known, cls):
             known = sys.modules["kernels"] = cls("kernels", "Stands in for the hub's client.")
@@ -94,14 +93,14 @@ class _StandIn(types.ModuleType):
 
     @contextlib.contextmanager
     def use(self, modules: dict[str, Any]) -> Iterator[None]:
-        """Give these kernels to what is loaded meanwhile."""
+        """Provide these kernels to code that is loaded in the context."""
         given = vars(self)["given"]
         given.append(modules)
         yield
         given.pop()
 
     def get_kernel_dep(self, repo_id: str) -> Any:
-        """Return a kernel that the one which is being loaded depends on."""
+        """Return a dependency of the kernel that is being loaded."""
         module = vars(self)["given"][-1].get(repo_id)
         if module is None:
             raise RuntimeError(f"'{repo_id}' is not in kernel-depends of build.toml")

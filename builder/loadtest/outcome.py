@@ -1,4 +1,4 @@
-"""The outcome of the load test of a wheel: one value for reports, records, indexes and people."""
+"""The outcome of a wheel's load test: one value for reports, records, indexes and people."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,24 +11,24 @@ from builder.errors import BuilderError
 
 
 class LoadError(BuilderError):
-    """A wheel that cannot be imported, or does not register what it should."""
+    """A wheel that cannot be imported, or lacks ops."""
 
     exit_code = 5
 
 
 class LoadState(str, Enum):
-    """The outcomes of a load test."""
+    """The possible outcomes of a load test."""
 
     LOADED = "loaded"
-    """The package is imported, and the ops of its library are registered."""
+    """The package was imported, and the ops of its library are registered."""
     IMPORTED = "imported"
-    """The package asks for a device while it is imported: a machine without a GPU cannot test more."""
+    """The package needs a device when it is imported: a machine without a GPU cannot test more."""
     NOT_IMPORTABLE = "not-importable"
     """The package imports a module that build.toml does not declare."""
     BROKEN = "broken"
-    """The library does not load, or the package raises an error, or registers nothing."""
+    """The library does not load, the package raises an error, or no op is registered."""
     NOT_TESTED = "not-tested"
-    """It was not tested; the reason says why."""
+    """There was no test; the reason says why."""
 
     def __str__(self) -> str:
         return self.value
@@ -50,23 +50,23 @@ class LoadTest:
 
     outcome: LoadState
     ops: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The ops that the wheel registered, each with the dispatch keys that have a kernel, or its plain functions."""
+    """The registered ops, each with the dispatch keys that have a kernel; for a plain library, its functions."""
     reason: str = ""
-    """Why it is not `loaded`, in a sentence."""
+    """Why the state is not `loaded`, as a sentence."""
     details: str = ""
-    """Python's own message, if it says more."""
+    """Python's own message, if it tells more."""
     help: str | None = None
     """The remedy."""
     module: str | None = None
-    """The module that is missing."""
+    """The missing module."""
     by_choice: bool = False
     """Whether the user asked for no test."""
     packages: tuple[str, ...] = ()
-    """The packages of the environment besides the framework, such as `triton 3.7.1`."""
+    """The packages of the environment other than the framework, such as `triton 3.7.1`."""
 
     @property
     def refused(self) -> bool:
-        """Whether nobody could use a wheel with this outcome."""
+        """Whether nobody could use the wheel."""
         return self.outcome in REFUSED
 
     @property
@@ -78,7 +78,7 @@ class LoadTest:
         return f"{_WORDS[self.outcome]}{ops}" + (f": {self.reason.splitlines()[0]}" if self.reason else "")
 
     def require(self, rule: LoadTestRule) -> None:
-        """Refuse the wheel, where the rule says so.
+        """Refuse the wheel, if the rule says so.
 
         Raises:
             LoadError: the wheel cannot be imported or is broken.
@@ -98,7 +98,7 @@ class LoadTest:
                 return not self.by_choice and not self.refused
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as JSON values, with nothing that differs from one run to the next."""
+        """Return the outcome as JSON values, without anything that differs between runs."""
         return {name: value for name, value in codec.encode(self).items() if name != "details"}
 
     @classmethod
@@ -106,7 +106,7 @@ class LoadTest:
         """Read the outcome from the report of a build; reports of older builders have only the ops.
 
         Raises:
-            ValueError: it is not an outcome.
+            ValueError: the report has no valid outcome.
         """
         if report.get("load-test") is not None:
             return codec.decode(cls, report["load-test"])
@@ -115,4 +115,4 @@ class LoadTest:
 
 
 SKIPPED = LoadTest(outcome=LoadState.NOT_TESTED, reason="it was asked for no load test", by_choice=True)
-"""The result of a build that was asked for no load test."""
+"""The outcome of a build without a load test."""

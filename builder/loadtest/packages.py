@@ -1,4 +1,4 @@
-"""The packages of a load test: what a user's environment has besides torch, by torch, build.toml and other kernels."""
+"""The packages of a load test: those that torch, build.toml and other kernels give a user's environment."""
 
 import ast
 import re
@@ -14,12 +14,12 @@ from builder.matrix import Cell
 from builder.pins import PinnedWheel
 
 _CLIENT = "kernels"
-"""The module that loads other kernels by their name on the hub."""
+"""The module that loads other kernels by their names on the hub."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelFolder:
-    """A variant of a locked kernel that another depends on."""
+    """A variant of a locked kernel that another kernel depends on."""
 
     repo_id: str
     commit: str
@@ -29,13 +29,13 @@ class KernelFolder:
     depends: tuple["KernelFolder", ...] = ()
 
     def all(self) -> Iterator["KernelFolder"]:
-        """Yield it and all that it depends on."""
+        """Yield this kernel and all its dependencies."""
         yield self
         for each in self.depends:
             yield from each.all()
 
     def to_json(self) -> dict[str, Any]:
-        """Spell it for a process that loads it."""
+        """Return the JSON for the process that loads the kernel."""
         return {"folder": str(self.folder), "depends": {each.repo_id: each.to_json() for each in self.depends}}
 
 
@@ -44,19 +44,19 @@ class LoadTestPackages:
     """The packages that a load test finds on its path after the framework."""
 
     folders: tuple[Path, ...] = ()
-    """Folders of packages; their `.pth` files count."""
+    """Folders of packages, with their `.pth` files."""
     kernels: tuple[Path, ...] = ()
     """Wheels of other kernels, to be unpacked."""
     locked: tuple[KernelFolder, ...] = ()
-    """Other kernels that `kernels.lock` names."""
+    """Other kernels in `kernels.lock`."""
     depends: Mapping[str, str | None] = field(default_factory=dict)
-    """The repositories of `kernel-depends`, each with the module of its wheel, if that is at hand."""
+    """The repositories of `kernel-depends`, each with the module of its wheel, if available."""
     names: tuple[str, ...] = ()
-    """Their names, such as `triton 3.7.1`."""
+    """The names of the packages, such as `triton 3.7.1`."""
     absent: Mapping[str, str] = field(default_factory=dict)
-    """Modules that a user would have and this machine lacks, each with the reason."""
+    """Modules that a user would have but this machine lacks, each with the reason."""
     unmet: Mapping[str, str] = field(default_factory=dict)
-    """Packages that the wheel requires and this machine lacks, each with the reason; their modules are not known."""
+    """Packages that the wheel requires but this machine lacks, each with the reason; their modules are unknown."""
 
     @property
     def kernel_folders(self) -> tuple[Path, ...]:
@@ -65,13 +65,13 @@ class LoadTestPackages:
 
     @property
     def kernel_tree(self) -> dict[str, Any]:
-        """The kernels that one depends on, as JSON for the process that loads them."""
+        """The dependencies of a kernel, as JSON for the process that loads them."""
         wheels = {repository: module and {"module": module} for repository, module in self.depends.items()}
         return {**wheels, **{each.repo_id: each.to_json() for each in self.locked}}
 
 
 def wanted(kernel: Kernel, cell: Cell) -> tuple[str, ...]:
-    """Return the names of what the kernel may import of its user's environment, as `load-test-packages.nix` does."""
+    """Return the packages that the kernel may import from a user's environment, as `load-test-packages.nix` does."""
     declared = tuple(dict.fromkeys(kernel.config.python_depends(cell.backend)))
     if cell.framework in (Framework.TVM_FFI, Framework.CTYPES):
         return declared
@@ -85,7 +85,7 @@ def parts(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _mentions(kernel: Kernel, module: str) -> bool:
-    """Whether a file of the package has an import of `module` in its text: what nobody imports is not installed."""
+    """Whether the text of a package file imports `module`: a package that nobody imports is not installed."""
     root = kernel.root / package_directory(kernel.config)
     said = re.compile(rf"(import|from) {re.escape(module)}".encode())
     files = (path for path in root.rglob("*.py") if path.is_file())
@@ -103,17 +103,17 @@ def found(
     locked: tuple[KernelFolder, ...] = (),
     why: str,
 ) -> LoadTestPackages:
-    """Return what there is for a load test, and what is missing of what should be.
+    """Return the available packages for a load test, and the missing ones.
 
-    `wheels` are those of its environments, in `folders`, and `why` says, as the end of a sentence, why another one is
-    missing. `kernels` are the wheels of kernels that it depends on, by repository, and `locked` those of the lock.
+    `wheels` are the wheels of its environments, in `folders`, and `why` ends the sentence about a missing one.
+    `kernels` are wheels of the kernel's dependencies, by repository, and `locked` the kernels of its lock.
     """
     versions = {wheel.name: wheel.version for wheel in wheels}
     packages = {name: dependencies.distribution(name) for name in wanted(kernel, cell)}
     commits = {each.repo_id: each.commit[:7] for each in locked}
     required = {requirement.package: requirement for requirement in kernel.config.wheel.requires}
     others, depends = kernels or {}, depended(kernel, cell.backend)
-    # Modules that locked kernels import, which their users have.
+    # Modules that locked kernels import, so their users have them.
     absent = {
         module: f"'{name}' is needed by the kernel '{each.repo_id}' alone"
         for each in (each for kernel in locked for each in kernel.all())
@@ -151,12 +151,12 @@ def depended(kernel: Kernel, backend: Backend) -> tuple[str, ...]:
 
 
 def module_of(repository: str) -> str:
-    """Return the module of the kernel in a repository."""
+    """Return the module name of the kernel in a repository."""
     return repository.rpartition("/")[2].replace("-", "_")
 
 
 def remedy(module: str, *, package: Path, backend: Backend) -> str:
-    """Say which line of build.toml declares a module, or what else makes the kernel importable."""
+    """Return the line of build.toml that declares a module, or another way to make the kernel importable."""
     tables = dict(dependencies.declarations(module))
     if "general" in tables:
         return f"""add python-depends = ["{tables["general"]}"] to [general] of build.toml"""
@@ -182,7 +182,7 @@ def remedy(module: str, *, package: Path, backend: Backend) -> str:
 
 
 def imported_modules(source: bytes) -> frozenset[str]:
-    """Return the top-level modules that a file imports anywhere in it; none if it cannot be parsed."""
+    """Return the top-level modules that a file imports anywhere; empty if it cannot be parsed."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):

@@ -1,4 +1,4 @@
-"""Start the process that imports a kernel, which may import the framework before there is a wheel."""
+"""Start the process that imports a kernel; it may import the framework before there is a wheel."""
 
 import contextlib
 import os
@@ -21,42 +21,42 @@ _TIMEOUT = 300.0
 _CHILD, _CLIENT = (Path(__file__).with_name(name) for name in ("child.py", "kernel_client.py"))
 _RESULT = "found.json"
 Question = Mapping[str, Any]
-"""JSON for `child.py`: `libraries` of a package, the dispatch `key` of their ops, and whether a `stand-in` is there."""
+"""JSON for `child.py`: `libraries` of a package, the dispatch `key` of their ops, and whether to use a `stand-in`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportReport:
-    """The report of the process that imported a package, or its end without one."""
+    """The report of the process that imported a package, or how it ended without one."""
 
     library: str | None = None
     """The loader's message, if it refused a library."""
     failure: Mapping[str, Any] | None = None
-    """The exception of the import, and those that caused it."""
+    """The exception of the import, with its causes."""
     ops: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     died: str | None = None
-    """The end of the process, if it reported nothing."""
+    """How the process ended, if it reported nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """The parts of the machine that a load test has, and the place of the package, which may not be there yet."""
+    """The parts of the machine for a load test, and the path of the package, which may not exist yet."""
 
     package: Path
-    """The unpacked Python package; its parent goes on the path."""
+    """The unpacked Python package; its parent is added to the path."""
     cell: Cell
     """The cell of the wheel."""
     python: Path
-    """Interpreter of an environment that has the cell's framework."""
+    """The interpreter of an environment with the cell's framework."""
     runner: tuple[str, ...] = ()
-    """The emulator that runs the interpreter, where that is for another processor."""
+    """The emulator for the interpreter, if that is for another processor."""
     libraries: tuple[Path, ...] = ()
-    """More folders of the loader, with stand-ins for a GPU's libraries."""
+    """Additional folders for the loader, with stand-ins for a GPU's libraries."""
     bytecode: bool = False
-    """Keep the bytecode of what is imported: compiling torch's takes half of the time of each test."""
+    """Whether to keep bytecode: compiling torch's takes half of each test's time."""
     packages: LoadTestPackages = field(default_factory=LoadTestPackages)
-    """The packages of a user's environment besides the framework."""
+    """The packages of a user's environment other than the framework."""
     visible: SandboxPaths | None = None
-    """The rest of the machine that the sandbox shows; without a sandbox all is seen."""
+    """The paths that the sandbox shows; None for no sandbox."""
     processes: run.Processes | None = None
     """The processes of the build, with which it is ended."""
     scratch: Path | None = None
@@ -73,7 +73,7 @@ class LoadProcess:
     """The folder of its report."""
 
     def ask(self, question: Question) -> ImportReport:
-        """Return its report, once it has ended, or how it ended if it reported nothing."""
+        """Return its report after it has ended, or how it ended without one."""
         try:
             answer = run.answer_of(self.process, json_text.line(question).encode(), seconds=_TIMEOUT)
         except run.TooLongError:
@@ -91,7 +91,7 @@ class LoadProcess:
 
 @contextlib.contextmanager
 def begun(setup: Setup, *, early: bool = False) -> Iterator[LoadProcess]:
-    """Start a process, which imports the framework if it is `early` and waits; it ends with the context."""
+    """Start a process, which imports the framework at once if it is `early`; it ends with the context."""
     env = {
         "PATH": os.defpath,
         "HOME": str(setup.package.parent),
@@ -108,7 +108,7 @@ def begun(setup: Setup, *, early: bool = False) -> Iterator[LoadProcess]:
 
 
 def ask(setup: Setup, question: Question, *, early: LoadProcess | None = None) -> ImportReport:
-    """Return the report of the `early` process if nothing went wrong there, or else that of a fresh one."""
+    """Return the report of the `early` process if nothing failed there, or else that of a fresh process."""
     found = None if early is None else early.ask(question)
     if found is not None and (found.died, found.failure, found.library) == (None, None, None):
         return found
@@ -117,7 +117,7 @@ def ask(setup: Setup, question: Question, *, early: LoadProcess | None = None) -
 
 
 def keep_bytecode(module: str, *, python: Path, visible: SandboxPaths, processes: run.Processes | None) -> None:
-    """Import the framework by itself, only to make its bytecode; the load test reports what goes wrong."""
+    """Import the framework alone, to make its bytecode; the load test reports any failure."""
     env = {"PATH": os.defpath, "LC_ALL": "C.UTF-8", "HOME": "/tmp", **hidden()}  # noqa: S108  the sandbox has its own
     argv = enclose([str(python), "-c", f"import {module}"], visible)
     with contextlib.suppress(ToolError):
@@ -125,7 +125,7 @@ def keep_bytecode(module: str, *, python: Path, visible: SandboxPaths, processes
 
 
 def _command(setup: Setup, folder: Path, *, early: bool) -> list[str]:
-    """Return the command; in a sandbox it sees the package, whose folder is its home, and what it has besides."""
+    """Return the command; in a sandbox it sees the package, whose folder is its home, and its other files."""
     package, packages = setup.package, setup.packages
     if packages.kernel_tree:
         shutil.copyfile(_CLIENT, folder / _CLIENT.name)

@@ -1,4 +1,4 @@
-"""The build matrix: the cells of a config, and the reason for each row that gives none."""
+"""The build matrix: the cells of a config, and the reason for each row without a cell."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -47,7 +47,7 @@ __all__ = [
 
 
 def without_rows(backend: Backend) -> str | None:
-    """Say how to make the wheel of a backend without any row in the matrix; None if it has one."""
+    """Say how to make the wheel of a backend that has no row in the matrix; None if it has rows."""
     if any(row.backend is backend for row in rows()):
         return None
     return (
@@ -60,7 +60,7 @@ def require_backends(config: Config, named: Iterable[Backend]) -> None:
     """Refuse backends that a kernel does not have.
 
     Raises:
-        BuilderError: naming the first of them, and the backends that it has.
+        BuilderError: it names the first one, and the kernel's backends.
     """
     own = [backend.value for backend in dict.fromkeys(config.general.backends)]
     for backend in named:
@@ -74,17 +74,17 @@ def require_backends(config: Config, named: Iterable[Backend]) -> None:
 
 
 def select(config: Config, among: Iterable[Row], *, unbundled: bool = False) -> tuple[Cell, ...]:
-    """Return the cells of `config`, in matrix order; `unbundled` adds cells that are not released."""
+    """Return the cells of `config`, in matrix order; `unbundled` adds cells that are not for a release."""
     decisions = decide(config, among, unbundled=unbundled)
     return tuple(decision.cell for decision in decisions if decision.cell is not None)
 
 
 def decide(config: Config, among: Iterable[Row], *, unbundled: bool = False) -> tuple[Decision, ...]:
-    """Return what became of every row, in matrix order."""
+    """Return the decision about every row, in matrix order."""
     candidates = tuple(among)
     requests = {backend: BackendRequest.of(config, backend) for backend in {row.backend for row in candidates}}
     reasons = [left_out(requests[row.backend], row, unbundled=unbundled) for row in candidates]
-    # The row of each group with the newest torch, and of equal ones the first.
+    # The row with the newest torch in each group; among equal ones, the first.
     newest: dict[tuple[str, ...], Row] = {}
     for row, why in zip(candidates, reasons, strict=True):
         request = requests[row.backend]
@@ -105,7 +105,7 @@ def decide(config: Config, among: Iterable[Row], *, unbundled: bool = False) -> 
 
 
 def sets_with_cells(config: Config, among: Iterable[Row], backends: Iterable[Backend] = ()) -> tuple[str, ...]:
-    """Return the sets of rows in which a config has cells, of some backends only where these are named."""
+    """Return the sets of rows in which a config has cells; `backends` restricts them."""
     wanted = frozenset(backends)
     candidates = [row for row in among if not wanted or row.backend in wanted]
     return tuple(name for name in SETS if select(config, (row for row in candidates if row.set == name)))
@@ -113,7 +113,7 @@ def sets_with_cells(config: Config, among: Iterable[Row], backends: Iterable[Bac
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbsentComponent:
-    """A component that a cell leaves out, and why."""
+    """A component that a cell leaves out, with the reason."""
 
     name: str
     rule: str
@@ -165,7 +165,7 @@ def without_absent_extensions(config: Config, cell: Cell, only: tuple[str, ...] 
 
 
 def linked_libraries(config: Config, cell: Cell) -> tuple[LibraryName, ...]:
-    """Return the libraries that a build of `cell` needs; quick builds have what the full one has."""
+    """Return the libraries that a build of `cell` needs; a quick build needs those of the full one."""
     extensions = {name: table for name, table in config.extension.items() if may_hold(table.when, cell)}
     members = {name: part for name, part in config.kernel.items() if part.extension in (None, *extensions)}
     left_out = [name for name, part in members.items() if not may_hold(part.when, cell)]
@@ -173,8 +173,8 @@ def linked_libraries(config: Config, cell: Cell) -> tuple[LibraryName, ...]:
 
 
 def _absent_extensions(config: Config, cell: Cell, only: tuple[str, ...]) -> Mapping[str | None, Unmet]:
-    """Return the extensions of the cell's backend that it leaves out, and why."""
-    # A config of one library alone has its components, and no table of it.
+    """Return the extensions of the backend that the cell leaves out, with the reasons."""
+    # A config reduced to one library has that library's components, but no table for it.
     names = (name for name in config.extension if name in config.extensions(cell.backend))
     reasons = {name: unmet_of_extension(config, name, cell.backend, cell, only) for name in names}
     return {name: why for name, why in reasons.items() if why is not None}
@@ -186,13 +186,13 @@ def absent_components(config: Config, cell: Cell, only: tuple[str, ...] = ()) ->
 
 
 def _group(request: BackendRequest, row: Row) -> tuple[str, ...]:
-    """Return the key of a row's group: the rows of a group give one cell."""
+    """Return the key of a row's group: all rows of a group share one cell."""
     return (request.backend, row.system) if request.noarch else (request.backend, row.system, row.toolkit or "")
 
 
 def _kept(request: BackendRequest, row: Row, taken: dict[tuple[str, str], Row]) -> Decision:
     cell = _cell(request, row)
-    # The system is part of every name but those of noarch cells, of which each system has one.
+    # The system is in every name except those of noarch cells, which each system has.
     first = taken.setdefault((cell.variant, cell.system), row)
     if first is row:
         return Decision(row=row, cell=cell, rule="built", message=f"built as {cell.variant}")

@@ -1,4 +1,4 @@
-"""The GPU architectures that a toolkit compiles, of the ones that a kernel asks for, and the GPUs of quick builds."""
+"""Choose the GPU architectures to compile: by the kernel's request, the toolkit, and the GPUs of a quick build."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -21,14 +21,14 @@ NATIVE = "native"
 """The word for the GPUs of this machine."""
 _NAMES: Mapping[Backend, type[CudaCapability | RocmArch]] = {Backend.CUDA: CudaCapability, Backend.ROCM: RocmArch}
 BACKENDS = tuple(_NAMES)
-"""The backends whose compilers are told architectures."""
+"""The backends whose compilers are given architectures."""
 _LONGEST = 3
-"""Digits of the number of an architecture, of which there are at most two today."""
+"""The most digits of an architecture's number; today's have at most two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Architectures:
-    """The architectures that are compiled, and the ones that were asked for and are not; both in natural order."""
+    """The compiled architectures, and the requested ones that are not compiled; both in natural order."""
 
     compiled: tuple[str, ...]
     lost: tuple[str, ...] = ()
@@ -36,15 +36,15 @@ class Architectures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generation:
-    """CUDA toolkits from one version to the next, which support the same capabilities."""
+    """A range of CUDA toolkits that support the same capabilities."""
 
     since: Version
     capabilities: tuple[str, ...]
-    """The capabilities that they compile where nothing is asked for."""
+    """The default capabilities."""
     targets: tuple[str, ...]
-    """Every GPU that they compile for, such as `10.3a`."""
+    """Every GPU for which they compile, such as `10.3a`."""
     renamed: Mapping[str, str]
-    """The name of a GPU in other generations -> its name in these."""
+    """The name of a GPU in other generations -> its name in this one."""
 
 
 @lru_cache
@@ -68,9 +68,9 @@ def generations() -> tuple[Generation, ...]:
 
 
 def cuda(requested: tuple[str, ...] | None, toolkit: Version, only: tuple[str, ...] = ()) -> Architectures:
-    """Return the capabilities that a CUDA toolkit compiles, of those requested; None requests all of them.
+    """Return the requested capabilities that a CUDA toolkit compiles; None requests all of them.
 
-    With `only`, the GPUs of a quick build, that part of them which these GPUs run.
+    `only` are the GPUs of a quick build, which restrict the result to code that these GPUs run.
     """
     generation = next((entry for entry in generations() if entry.since <= toolkit), None)
     if generation is None:
@@ -78,13 +78,13 @@ def cuda(requested: tuple[str, ...] | None, toolkit: Version, only: tuple[str, .
     full = Architectures(compiled=generation.capabilities) if requested is None else _full(requested, generation)
     if not only:
         return full
-    # A component that leaves the choice to the toolkit is compiled for what is named, as it is named: for 9.0a.
+    # A component without its own list is compiled for exactly the named GPUs: for 9.0a.
     code = {gpu: _code(gpu, full.compiled, generation, as_named=requested is None) for gpu in only}
     return _quick(code)
 
 
 def _full(requested: tuple[str, ...], generation: Generation) -> Architectures:
-    """Return what a generation compiles of a request; a GPU that it calls by another name is asked for by that one."""
+    """Return the capabilities that a generation compiles for a request; a renamed GPU is requested by its new name."""
     names = {}
     for name in requested:
         halves = code_of(name)
@@ -96,14 +96,14 @@ def _full(requested: tuple[str, ...], generation: Generation) -> Architectures:
 
 
 def toolkits_with(capability: str, among: Iterable[Version]) -> tuple[Version, ...]:
-    """Return the CUDA toolkits that compile for a capability, or for the GPU that it names, oldest first."""
+    """Return the CUDA toolkits that compile for a capability, or for its GPU, oldest first."""
     return tuple(toolkit for toolkit in sorted(set(among)) if cuda((capability,), toolkit).compiled)
 
 
 def rocm(requested: tuple[str, ...] | None, only: tuple[str, ...] = ()) -> Architectures:
-    """Return the ROCm architectures that are compiled, of those requested; None requests all of them.
+    """Return the requested ROCm architectures that are compiled; None requests all of them.
 
-    With `only`, the GPUs of a quick build, those of them alone.
+    `only` are the GPUs of a quick build, which restrict the result to themselves.
     """
     supported, targets = facts()["rocm"]["archs"], facts()["rocm"]["targets"]
     if only:
@@ -118,7 +118,7 @@ def rocm(requested: tuple[str, ...] | None, only: tuple[str, ...] = ()) -> Archi
 
 
 def compiled_with_ptx(part: Component, toolkit: Version | None, only: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Return the architectures that a component is compiled for."""
+    """Return the architectures that a component is compiled for, with `+PTX`."""
     match part:
         case CudaComponent() if toolkit is not None:
             return cuda(part.cuda_capabilities, toolkit, only).compiled
@@ -129,19 +129,19 @@ def compiled_with_ptx(part: Component, toolkit: Version | None, only: tuple[str,
 
 
 def compiled(part: Component, toolkit: Version | None, only: tuple[str, ...] = ()) -> set[str]:
-    """Return the architectures whose machine code a component has: for the pair `8.0:8.6`, `8.6`."""
+    """Return the architectures of a component's machine code: `8.6` for the pair `8.0:8.6`."""
     return {code_of(name).real for name in compiled_with_ptx(part, toolkit, only)}
 
 
 def _quick(code: Mapping[str, str | None]) -> Architectures:
-    """Return what a quick build compiles, from the code that each GPU runs; None where it has none."""
+    """Return the architectures of a quick build, from the code that each GPU runs; None means that it has no code."""
     compiled = {name for name in code.values() if name is not None}
     compiled -= {name.removesuffix(_PTX) for name in compiled if name.endswith(_PTX)}
     return Architectures(compiled=_sorted(compiled), lost=_sorted(gpu for gpu, name in code.items() if name is None))
 
 
 def _code(gpu: str, full: tuple[str, ...], generation: Generation, *, as_named: bool) -> str | None:
-    """Return what a GPU runs of a full build; None where it has nothing, or the toolkit does not know the GPU."""
+    """Return the code of a full build that a GPU runs; None if there is none, or the toolkit does not know the GPU."""
     own = code_of(gpu).gpu
     if as_named and own in (code_of(name).gpu for name in generation.capabilities):
         return gpu
@@ -156,9 +156,9 @@ def _code(gpu: str, full: tuple[str, ...], generation: Generation, *, as_named: 
 def runs(name: str, gpu: str) -> bool:
     """Whether code for a capability or a pair, such as `9.0a+PTX` or `8.0:8.6`, runs on a GPU, such as `9.0`.
 
-    Code for one with `a` runs on its own alone, other machine code on later ones of its major version, which is the
-    family that code with `f` is for, and PTX on every later one. Thor is 11.0, and no relative of 10.0, under both of
-    its numbers. Machine code for a GPU of Jetson runs on that one, which runs no other.
+    Code with the suffix `a` runs only on its own GPU; other machine code runs on later GPUs of its major version, which
+    is the family that code with `f` is for; PTX runs on every later GPU. Thor is 11.0 under both of its numbers, and
+    not in the family of 10.0. Machine code for a Jetson GPU runs only there, and a Jetson GPU runs no other.
     """
     code = code_of(name)
     own, number = _number(_current(code.gpu)), _number(_current(gpu))
@@ -169,17 +169,17 @@ def runs(name: str, gpu: str) -> bool:
 
 
 def _current(capability: str) -> str:
-    """Return the number that the newest toolkits give a GPU."""
+    """Return the newest toolkits' number for a GPU."""
     return generations()[0].renamed.get(capability, capability)
 
 
 def intersect(requested: tuple[str, ...], supported: tuple[str, ...], targets: tuple[str, ...]) -> Architectures:
-    """Return what to compile so that every supported GPU that the requested code would run on has code.
+    """Return the architectures to compile, so that every supported GPU has code if the requested code would run on it.
 
-    A capability runs on later ones of its major version, and with PTX on every later one. One with a suffix runs on its
-    own alone, and a pair says how its code is made, so they are kept as they are, in place of the plain one, which nvcc
-    refuses next to code for its family. A GPU that is asked for is supported when the toolkit compiles for it,
-    which its `targets` say. What is not among them is compiled for no other GPU either: CUDA 13 refuses 7.0, although
+    Code for a capability runs on later GPUs of its major version, and with PTX on every later GPU. A capability with a
+    suffix runs only on its own GPU, and a pair says how its code is made, so these are kept unchanged. They replace the
+    plain capability, which nvcc refuses next to code for its family. A requested GPU is supported if it is among the
+    toolkit's `targets`. An unsupported capability is not compiled for other GPUs either: CUDA 13 refuses 7.0, although
     7.5 would run it.
     """
     ptx = {text.removesuffix(_PTX) for text in requested if text.endswith(_PTX)}
@@ -198,12 +198,12 @@ def intersect(requested: tuple[str, ...], supported: tuple[str, ...], targets: t
 
 
 def makes(name: str, targets: tuple[str, ...]) -> bool:
-    """Whether a toolkit with these targets makes the code of a capability or a pair."""
+    """Whether a toolkit with these targets can compile a capability or a pair."""
     code = code_of(name)
     if not {*code} <= {*targets} or code.obstacle is not None:
         return False
     family = "f" in {code.virtual[-1], code.real[-1]}
-    return not family or runs(f"{plain(code.virtual)}f", code.gpu)  # 10.1 is not of the family of 10.0
+    return not family or runs(f"{plain(code.virtual)}f", code.gpu)  # 10.1 is not in the family of 10.0
 
 
 def _best(gpu: str, requested: list[str], ptx: set[str]) -> str | None:
@@ -222,7 +222,7 @@ def _number(capability: str) -> tuple[int, int]:
 
 
 def _sorted(names: Any) -> tuple[str, ...]:
-    """Return names in natural order, without duplicates: gfx90a, gfx908, gfx1030; a pair is where its GPU is."""
+    """Sort names in natural order, without duplicates: gfx90a, gfx908, gfx1030; a pair is sorted by its GPU."""
     return tuple(sorted(set(names), key=_order))
 
 
@@ -231,13 +231,13 @@ def _order(name: str) -> tuple[Any, ...]:
 
 
 def natural(text: str) -> tuple[tuple[int, str], ...]:
-    """Return a key that orders the numbers in a text as numbers."""
+    """Return a sort key that compares the numbers in a text as numbers."""
     return tuple((int(number), letters) for number, letters in re.findall(r"([0-9]+)([^0-9]*)", text))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetGpus:
-    """The GPUs of one backend that a quick build is for, by their architectures."""
+    """The GPUs of a quick build, of one backend, by architecture."""
 
     backend: Backend
     archs: tuple[str, ...]
@@ -247,10 +247,10 @@ class TargetGpus:
 
 
 def parse(text: str) -> TargetGpus:
-    """Read a list of architectures, such as `9.0a,8.0` or `gfx942`.
+    """Parse a list of architectures, such as `9.0a,8.0` or `gfx942`.
 
     Raises:
-        BuilderError: a part of it is not an architecture, or they are of several backends.
+        BuilderError: an entry is not an architecture, or they belong to several backends.
     """
     found: dict[Backend, list[str]] = {}
     for part in text.split(","):
@@ -264,7 +264,7 @@ def parse(text: str) -> TargetGpus:
 
 
 def of(backend: Backend, archs: Iterable[str]) -> TargetGpus:
-    """Return GPUs in natural order, each once."""
+    """Return GPUs in natural order, without duplicates."""
     return TargetGpus(backend=backend, archs=tuple(sorted(set(archs), key=natural)))
 
 
@@ -286,10 +286,10 @@ def _backend_of(name: str) -> Backend:
 
 
 def require(archs: tuple[str, ...], backend: Backend, *, noarch: bool) -> None:
-    """Refuse architectures for a backend that has none of them.
+    """Refuse architectures that a backend does not have.
 
     Raises:
-        BuilderError: its wheels have no device code, or that of other GPUs.
+        BuilderError: its wheels have no device code, or code for other GPUs.
     """
     if not archs:
         return

@@ -1,4 +1,4 @@
-"""The GPU architectures that a cell gets of the ones its components ask for, known before anything is built."""
+"""Find the requested GPU architectures that a cell gets, before anything is built."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,26 +16,26 @@ from builder.wording import listed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """The architectures that the toolkit of a cell compiles of one component that names some."""
+    """The architectures that a cell's toolkit compiles for a component that lists some."""
 
     component: str
     rule: str
-    """The key that names them: `cuda-capabilities` or `rocm-archs`."""
+    """The key that lists them: `cuda-capabilities` or `rocm-archs`."""
     requested: tuple[str, ...]
     toolkit: str
-    """Its name and version, such as `CUDA 12.6`."""
+    """The toolkit's name and version, such as `CUDA 12.6`."""
     selection: Architectures
     full: tuple[str, ...] | None = None
-    """The architectures of a full build, where `requested` are the GPUs of a quick one."""
+    """The architectures of a full build, if `requested` are the GPUs of a quick one."""
 
     @property
     def key(self) -> KeyPath:
-        """The place of that key in `build.toml`."""
+        """The place of the key in `build.toml`."""
         return "kernel", self.component, self.rule
 
     @property
     def message(self) -> str | None:
-        """The loss in words; None where nothing is lost."""
+        """The loss in words; None if nothing is lost."""
         lost = ", ".join(self.selection.lost)
         if self.full is not None:
             return f"component '{self.component}' has no code for {lost} with {self.toolkit}" if lost else None
@@ -46,9 +46,9 @@ class Coverage:
 
 
 def of(config: Config, cell: Cell, only: tuple[str, ...] = ()) -> Iterator[Coverage]:
-    """Yield the coverage of each component of a cell that names architectures; a noarch cell compiles none.
+    """Yield the coverage of each component of a cell that lists architectures; nothing for a noarch cell.
 
-    With `only`, the GPUs of a quick build, that of every component.
+    `only` are the GPUs of a quick build; then every component is covered.
     """
     if cell.noarch or cell.release is None:
         return
@@ -76,7 +76,7 @@ def of(config: Config, cell: Cell, only: tuple[str, ...] = ()) -> Iterator[Cover
 
 
 def unserved(config: Config, cell: Cell) -> Iterator[tuple[GpuName, str]]:
-    """Yield each required GPU that would lack code in a full build of a cell, and why."""
+    """Yield each required GPU that would lack code in a full build of a cell, with the reason."""
     names = () if cell.noarch or cell.toolkit is None else config.required_gpus(cell.backend)
     if not names:
         return
@@ -92,7 +92,7 @@ def unserved(config: Config, cell: Cell) -> Iterator[tuple[GpuName, str]]:
 
 
 def _serves(archs: tuple[str, ...], gpu: Gpu) -> bool | None:
-    """Whether code for these runs on a GPU; None for special code for others alone, which it has no use for."""
+    """Whether code for these architectures runs on a GPU; None if it is special code that this GPU does not need."""
     if any(name == gpu.arch or (gpu.backend is Backend.CUDA and architectures.runs(name, gpu.arch)) for name in archs):
         return True
     return None if archs and all(code_of(name).special and "." in name for name in archs) else False
@@ -102,9 +102,8 @@ def require(config: Config, cell: Cell, only: tuple[str, ...] = ()) -> None:
     """Refuse a cell with a component that would have no device code, before anything is fetched for it.
 
     Raises:
-        BuilderError: with the architectures that its toolkit has, or, for the GPUs `only` of a quick build, with the
-            ones that a full build has.
-        NotHereError: the toolkit does not know any of these GPUs, whatever the kernel asks for.
+        BuilderError: with the architectures of its toolkit or, in a quick build for `only`, of a full build.
+        NotHereError: the toolkit knows none of these GPUs.
     """
     for name in () if cell.noarch else (None, *extensions_of(config, cell, only)):
         library = config.of_library(name)
@@ -127,7 +126,7 @@ def require(config: Config, cell: Cell, only: tuple[str, ...] = ()) -> None:
 
 
 def _without_code(cell: Cell, only: tuple[str, ...], empty: Sequence[Coverage]) -> BuilderError:
-    """Return the error of a cell with components that would have no code."""
+    """Return the error about a cell whose components would have no code."""
     message = f"{cell.variant}: " + "; ".join(covered.message or "" for covered in empty)
     select, remedy = partial(architectures.rocm, None), "add one"
     if cell.backend is Backend.CUDA and cell.release is not None:

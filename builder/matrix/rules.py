@@ -13,17 +13,17 @@ from builder.matrix import architectures
 from builder.matrix.variant import Variant, dotted
 
 SETS = ("release", "preview", "legacy")
-"""The sets of rows; a set that is not named is not looked at."""
+"""The sets of rows; only named sets are used."""
 
 KeyPath = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """The facts of a row of the matrix, or of a cell, that conditions are about."""
+    """The facts about a row or a cell that conditions test."""
 
     torch: Version
-    """The torch to build against, or for noarch to test with; a plain library has nothing of it."""
+    """The torch to build against, or for noarch to test with; a plain library ignores it."""
     toolkit: str | None
     system: str
 
@@ -46,9 +46,9 @@ class Row(Place):
     noarch: bool
     set: str
     pythons: tuple[str, ...] = ()
-    """Tags of the Pythons that this torch has."""
+    """Tags of the Pythons that this torch supports."""
     python: str | None = None
-    """The one of them that the row is for, where a kernel has a cell for each."""
+    """The one Python of the row, if a kernel has a cell for each."""
 
     def __str__(self) -> str:
         toolkit = "" if self.toolkit is None else f" {self.toolkit}"
@@ -56,7 +56,7 @@ class Row(Place):
         return f"torch {self.torch}, {self.backend.value}{toolkit}, {self.system}{python}"
 
     def of_each_python(self) -> tuple["Row", ...]:
-        """Return the row for each Python that its torch has."""
+        """Return a row for each Python of its torch."""
         return tuple(replace(self, python=python) for python in self.pythons)
 
 
@@ -140,7 +140,7 @@ class Unmet:
 
 
 def unmet(part: Component, place: Place, only: tuple[str, ...] = ()) -> Unmet | None:
-    """Return the first entry of the component's `when` that does not hold; `only` are the GPUs of a quick build."""
+    """Return the first unmet entry of the component's `when`; `only` are the GPUs of a quick build."""
     return None if part.when is None else next(_unmet(part.when, (part,), place, only), None)
 
 
@@ -152,7 +152,7 @@ def may_hold(when: When | None, place: Place) -> bool:
 def unmet_of_extension(
     config: Config, name: ExtensionName, backend: Backend, place: Place, only: tuple[str, ...] = ()
 ) -> Unmet | None:
-    """Return the first entry of the extension's `when` that does not hold; one for GPUs asks all its components."""
+    """Return the first unmet entry of the extension's `when`; an entry about GPUs is tested for all its components."""
     when = config.extension[name].when
     parts = (part for part in config.components(backend).values() if part.extension == name)
     return None if when is None else next(_unmet(when, parts, place, only), None)
@@ -172,7 +172,7 @@ def _unmet(when: When, parts: Iterable[Component], place: Place, only: tuple[str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackendRequest:
-    """The wishes of a config for the rows of one backend, looked up once for all of them."""
+    """The settings of a config for the rows of one backend, looked up once for all rows."""
 
     config: Config
     backend: Backend
@@ -180,13 +180,13 @@ class BackendRequest:
     stable: Version | None
     toolkits: frozenset[Version] | None
     merges: bool
-    """Whether rows share a cell."""
+    """Whether several rows share a cell."""
     each_python: bool
     """Whether a row has a cell for each Python of its torch."""
 
     @classmethod
     def of(cls, config: Config, backend: Backend) -> "BackendRequest":
-        """Read what `config` says about `backend`."""
+        """Read the settings of `config` for `backend`."""
         noarch = is_noarch(config, backend)
         own = config.matrix.backend.get(backend)
         named = None if own is None else own.toolkits

@@ -1,4 +1,4 @@
-"""The cells that are asked for, the reasons for every other row, and the message where nothing is left."""
+"""Select cells, give the reason for every other row, and report an empty selection."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -25,14 +25,14 @@ from builder.matrix import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """The part of the matrix that is asked for; an empty tuple restricts nothing."""
+    """The requested part of the matrix; an empty tuple restricts nothing."""
 
     sets: tuple[str, ...] = ("release",)
     systems: tuple[str, ...] = ()
     backends: tuple[Backend, ...] = ()
     unbundled: bool = False
     torches: tuple[Version, ...] = ()
-    """Cells built with these; a row of another torch still has a say in which torch builds a stable ABI."""
+    """Cells built with these torches; rows of other torches still count in choosing the torch of a stable ABI."""
 
     def candidates(self, among: Iterable[Row]) -> tuple[Row, ...]:
         """Return the rows in scope."""
@@ -45,13 +45,13 @@ class Scope:
         )
 
     def shows(self, row: Row) -> bool:
-        """Return whether what becomes of a candidate is asked for."""
+        """Return whether the decision about a candidate is requested."""
         return not self.torches or row.torch in self.torches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """The cells of a kernel that are asked for, and the reason for every row that gives none."""
+    """The requested cells of a kernel, and the reason for every row without a cell."""
 
     kernel: Kernel
     scope: Scope
@@ -117,7 +117,7 @@ def ask(kernel: Kernel, scope: Scope, among: Iterable[Row] | None = None) -> Sel
 
 
 def require_cells(selection: Selection) -> None:
-    """Refuse a selection that is empty.
+    """Refuse an empty selection.
 
     Raises:
         NothingToDoError: with the reason for every row of the kernel's backends.
@@ -139,12 +139,12 @@ def _rowless(backend: Backend) -> str:
 
 
 def _remedy(selection: Selection, wanted: Sequence[Decision]) -> str:
-    """Return what to do about rows that give no cell, and about backends without rows."""
+    """Return the remedy for rows without a cell, and for backends without rows."""
     remedies = [how for backend in selection.rowless if (how := selection.made_without_rows(backend)) is not None]
     unbundled = any(decision.rule == "bundle" for decision in wanted)
     if unbundled:
         remedies.append("its cells are not part of a release: pass --all")
-    else:  # cells of sets that are out of scope
+    else:  # cells are only in other sets
         scope = selection.scope
         candidates = (row for row in replace(scope, sets=SETS).candidates(rows()) if scope.shows(row))
         found = sets_with_cells(selection.kernel.config, candidates)

@@ -1,4 +1,4 @@
-"""The grammar of variant names, and the systems that are in them."""
+"""The grammar of variant names, and their systems."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from builder.config.values import Backend, Framework, System, Version
 from builder.resources import DATA
 
 SYSTEMS = tuple(sorted(f"{cpu}-{os}" for cpu in System.cpus for os in System.oses))
-"""The systems that names can have: more than cells are built for."""
+"""The systems that a name can contain: more than cells are built for."""
 
 _PREFIX = {backend: prefix for backend in Backend if (prefix := backend.facts.toolkit_prefix) is not None}
 _COMPUTE = "|".join(
@@ -37,7 +37,7 @@ def compute_name(backend: Backend, toolkit: str | None) -> str:
     """Return the `<compute>` part: `cpu`, `metal`, `cu130`, `rocm72`, `xpu20253`.
 
     Raises:
-        ValueError: the backend has toolkits, and none is named.
+        ValueError: the backend needs a toolkit.
     """
     if backend not in _PREFIX:
         return str(backend)
@@ -49,7 +49,7 @@ def compute_name(backend: Backend, toolkit: str | None) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """A variant name, taken apart; `str()` puts it together again."""
+    """A parsed variant name; `str()` gives the name again."""
 
     framework: Framework
     version: Version | None = None
@@ -60,14 +60,14 @@ class Variant:
     system: str | None = None
     """`<cpu>-<os>`; None for noarch."""
     python: str | None = None
-    """The one Python that the library is for, such as `cp312`; None where one serves them all."""
+    """The only Python of the library, such as `cp312`; None if one library serves all."""
 
     @classmethod
     def parse(cls, name: str) -> "Variant":
-        """Take a variant name apart.
+        """Parse a variant name.
 
         Raises:
-            ValueError: `name` is not in the grammar.
+            ValueError: `name` is not a variant name.
         """
         match = _NAME.fullmatch(name)
         if match is None:
@@ -101,10 +101,10 @@ class Variant:
 
     @classmethod
     def of_wheel(cls, label: str, platform: str, *, python: str | None = None) -> "Variant":
-        """Return the variant of a wheel, from its version label and a tag of its name: platform, and `python_of` it.
+        """Return the variant of a wheel, from its version label and the platform and Python of a tag.
 
         Raises:
-            ValueError: the label is of no variant, or the platform of no system.
+            ValueError: the label or the platform belongs to no variant.
         """
         name = _LABEL_PREFIX.sub(lambda found: _NAME_PREFIX[found[0]], label).replace(".", "-")
         suffix = "" if python is None else f"-{python}"
@@ -146,7 +146,7 @@ class Variant:
 
 
 def fits(variant: Variant, *, torch: Version, compute: str) -> bool:
-    """Whether a wheel of `variant` loads where `torch` was built for `compute`; its system is ignored."""
+    """Whether a wheel of `variant` loads with `torch` built for `compute`; the system is ignored."""
     match variant.framework:
         case Framework.TORCH_NOARCH:
             return backend_of(compute) is variant.backend
@@ -159,15 +159,15 @@ def fits(variant: Variant, *, torch: Version, compute: str) -> bool:
 
 
 def python_of(interpreter: str, abi: str) -> str | None:
-    """Return the one Python that the tags of a wheel allow, such as `cp312` of `cp312-cp312`; None for several."""
+    """Return the only Python that a wheel's tags allow, such as `cp312` for `cp312-cp312`; None for several."""
     return interpreter if interpreter == abi and interpreter.startswith("cp") else None
 
 
 def extension_suffix(python: str, platform: str) -> str:
-    """Return how the file of a module for one Python ends, on the system of a platform tag.
+    """Return the file suffix of a module for one Python, on the system of a platform tag.
 
     Raises:
-        ValueError: the platform is of no system.
+        ValueError: the platform belongs to no system.
     """
     cpu, _, os = _system(platform).partition("-")
     place = "darwin" if os == "darwin" else f"{cpu}-linux-{'musl' if 'musl' in platform else 'gnu'}"
@@ -188,10 +188,10 @@ def _system(platform: str) -> str:
 
 
 def backend_of(compute: str) -> Backend:
-    """Return the backend of a `<compute>` part: CUDA of `cu130`.
+    """Return the backend of a `<compute>` part, such as CUDA for `cu130`.
 
     Raises:
-        ValueError: there is none.
+        ValueError: no backend has this part.
     """
     letters = compute.rstrip("0123456789")
     return next((backend for backend, prefix in _PREFIX.items() if prefix == letters), None) or Backend(compute)
@@ -199,24 +199,24 @@ def backend_of(compute: str) -> Backend:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltSystem:
-    """A system that cells are built for."""
+    """A system for which cells are built."""
 
     platforms: re.Pattern[str]
-    """The platform tags of wheels that run there."""
+    """Matches the platform tags of wheels for this system."""
     uv: str
     """The name of the system in uv."""
     triple: str | None = None
-    """The prefix of GNU compilers for it; None where nothing is compiled for it on another system."""
+    """The prefix of GNU compilers for it; None if other systems cannot compile for it."""
 
     def runs(self, file: str) -> bool:
-        """Whether the wheel of a file name can be installed there."""
+        """Whether a wheel with this file name can be installed there."""
         tags = file.removesuffix(".whl").rpartition("-")[2].split(".")
         return any(self.platforms.fullmatch(tag) for tag in tags)
 
 
 @cache
 def built_systems() -> Mapping[str, BuiltSystem]:
-    """Return every system that cells are built for, by its name."""
+    """Return every system for which cells are built, by name."""
     tables = toml.loads((DATA / "systems.toml").read_text(encoding="utf-8"))
     return {
         name: BuiltSystem(platforms=re.compile(f"any|{given['platforms']}"), uv=given["uv"], triple=given.get("triple"))

@@ -1,4 +1,4 @@
-"""Run a command in a sandbox of namespaces that shows some paths, or at least at the one path of every build."""
+"""Run a command in a sandbox of namespaces that shows only some paths, or at least at the canonical path."""
 
 import itertools
 import sys
@@ -11,12 +11,12 @@ from builder.errors import ToolError
 from builder.run import ask
 
 CANONICAL = Path("/tmp/builder")  # noqa: S108  exists on every machine and in Nix's sandbox; only a mount point
-"""The path at which a build sees its scratch directory; the environment is mounted at `env` in it."""
+"""The path at which a build sees its scratch directory; the environment is mounted at its `env`."""
 _ENTER = Path(__file__).with_name("enter.py")
 _PROBE_TIMEOUT = 10
 _UNSHARE = ("unshare", "--user", "--map-root-user", "--mount", "--")
 
-# mount and exec, in a mount namespace of its own; the values are arguments, never part of the script.
+# Mount and exec, in a separate mount namespace; the values are arguments, and never part of the script.
 _SCRIPT = """
 set -e
 mount --bind "$1" "$3"
@@ -30,7 +30,7 @@ SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 """The folders of a system's toolchain; on most systems all but the first are links into it."""
 _OF_ETC = ("alternatives", "clang", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "nvcc.profile")
 _STORES = ("/nix/store", "/gnu/store")
-"""The stores of systems that keep each package in a folder of its own: packages need each other, so all are shown."""
+"""Stores with a folder for each package: packages need each other, so the whole store is shown."""
 _FILES = {
     "/etc/group": "builder:x:1000:\nnogroup:x:65534:\n",
     "/etc/hosts": "127.0.0.1 localhost\n",
@@ -38,33 +38,33 @@ _FILES = {
     "/etc/passwd": "builder:x:1000:1000:builder:/tmp:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
 }
 _PARTS = ("bin", "include", "lib", "lib32", "lib64", "libexec")
-"""The folders that are shown of a prefix which is a home folder, too."""
+"""The folders to show of a prefix that is also a home folder."""
 _MOST_LINKS = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxPaths:
-    """The paths that a sandbox shows besides the system's tools."""
+    """The paths that a sandbox shows, in addition to the system's tools."""
 
     readable: tuple[Path, ...] = ()
-    """Shown where they are, and read-only; what is not there is left out."""
+    """Shown at their own paths, read-only; missing ones are skipped."""
     writable: tuple[Path, ...] = ()
-    """Shown where they are."""
+    """Shown at their own paths."""
     mounts: tuple[tuple[Path, Path, bool], ...] = ()
-    """A folder, where it is shown, and whether it can be written there."""
+    """A folder, its path in the sandbox, and whether it can be written there."""
     cwd: Path = field(default=Path("/"))
 
     def with_more(self, *, readable: Iterable[Path] = (), writable: Iterable[Path] = ()) -> "SandboxPaths":
-        """Return the same with more to see."""
+        """Return a copy that shows more paths."""
         return replace(self, readable=(*self.readable, *readable), writable=(*self.writable, *writable))
 
     def plan(self) -> tuple[tuple[str, str, str], ...]:
-        """Return the steps of `enter.py`: what to mount, and links that lead there as they do on this machine."""
+        """Return the steps for `enter.py`: mounts, and links with the same targets as on this machine."""
         system = (Path(path) for path in (*SYSTEM, *(f"/etc/{name}" for name in _OF_ETC)))
         shown = [*system, *self.readable, *_stores(self.readable)]
         trails = [(*_trail(path), False) for path in shown] + [(*_trail(path), True) for path in self.writable]
         binds = {end: writable for _, end, writable in trails if end.exists() and end != Path("/")}
-        # A folder above one may be shown in the same way.
+        # A parent folder may be shown in the same way.
         above = {path: next((binds[parent] for parent in path.parents if parent in binds), None) for path in binds}
         planned = [(path, path, writable) for path, writable in binds.items() if above[path] != writable]
         planned += [(source.resolve(), target, writable) for source, target, writable in self.mounts]
@@ -79,7 +79,7 @@ class SandboxPaths:
 
 @cache
 def why_unavailable() -> str | None:
-    """Return why no sandbox can be made here; None where one can."""
+    """Return why no sandbox can be made here; None if one can."""
     if not sys.platform.startswith("linux"):
         return "sandboxes need the namespaces of Linux"
     try:
@@ -91,8 +91,8 @@ def why_unavailable() -> str | None:
 
 
 def enclose(argv: list[str], visible: SandboxPaths) -> list[str]:
-    """Return the command that runs `argv`, a path and its arguments, with the system's tools and `visible` alone."""
-    # Isolated from the variables of the build, and without the packages of this interpreter.
+    """Return the command that runs `argv`, a path and its arguments, with only the system's tools and `visible`."""
+    # Without the build's variables, and without this interpreter's packages.
     steps = [word for step in visible.plan() for word in step]
     return [sys.executable, "-I", "-S", str(_ENTER), *steps, "--", *argv]
 
@@ -104,7 +104,7 @@ def can_mount() -> bool:
         return False
     try:
         CANONICAL.mkdir(mode=0o755, exist_ok=True)
-        if CANONICAL.is_symlink():  # it could lead anywhere
+        if CANONICAL.is_symlink():  # a link could lead anywhere
             return False
         probe = [*_UNSHARE, "mount", "--bind", str(CANONICAL), str(CANONICAL)]
         return ask(probe, seconds=_PROBE_TIMEOUT).returncode == 0
@@ -118,7 +118,7 @@ def wrap(argv: list[str], *, scratch: Path, environment: Path | None) -> list[st
 
 
 def _trail(path: Path) -> tuple[list[tuple[str, str]], Path]:
-    """Return the way of a path to its file: each link with its target, and the end."""
+    """Follow a path: return each link with its target, and the final path."""
     links: list[tuple[str, str]] = []
     at, left = Path("/"), list(path.absolute().parts[1:])
     while left:
@@ -140,9 +140,9 @@ def _stores(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def prefixes_of(program: Path, *, home: Path | None) -> tuple[Path, ...]:
-    """Return the prefixes that a program is installed in, by its own path and by the target of its links.
+    """Return the installation prefixes of a program, by its own path and by its link targets.
 
-    If the prefix is also a home folder, return only its folders of programs.
+    If a prefix is also a home folder, return only its program folders.
     """
     found = [program]
     for path in (program, program.resolve()):
@@ -154,7 +154,7 @@ def prefixes_of(program: Path, *, home: Path | None) -> tuple[Path, ...]:
 
 
 def link_targets(folder: Path) -> Iterator[Path]:
-    """Yield where links lead out of a toolkit, those in its own folders included."""
+    """Yield the targets of links that lead out of a toolkit, including links within its own folders."""
     root = folder.resolve()
     inner = itertools.chain(root.glob("*"), root.glob("*/*"))
     ends = {path.resolve() for path in inner if path.is_symlink()}

@@ -1,9 +1,9 @@
-"""The process that makes a sandbox around a command: it runs alone, before the command, and waits for its end.
+"""Make a sandbox around a command, in a separate process that waits for the command's end.
 
-Its arguments are what `builder/sandbox/__init__.py` planned, then `--` and the command. Namespaces of a user need no
-root. The process itself stays outside; its child is pid 1 of the sandbox, ends with it and ends all that is in it. Once
-the old root is gone nothing can be imported any more, so all that is used is imported at the top; it is little, since
-Python's start is most of the time that a sandbox takes.
+The arguments are the plan made by `builder/sandbox/__init__.py`, then `--` and the command. User namespaces do not need
+root. This process stays outside; its child is pid 1 of the sandbox, ends when this process ends, and then ends
+everything inside. After the old root is gone nothing can be imported, so all imports are at the top. They are few,
+since starting Python takes most of a sandbox's time.
 """
 
 import ctypes
@@ -13,9 +13,9 @@ import signal
 import sys
 
 FAILED = 125
-"""Exit code where the sandbox could not be made."""
+"""The exit code if the sandbox could not be made."""
 USER = 1000
-"""The user that the command runs as: an ordinary one, so that it cannot change the mounts."""
+"""The user of the command: an ordinary one, so that it cannot change the mounts."""
 
 _NEWNS, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = (
     *(0x00020000, 0x04000000, 0x08000000),
@@ -34,22 +34,22 @@ _KEPT = {
     "nodiratime": 2048,
     "relatime": 1 << 21,
 }
-"""Flags of a mount that only its owner may change."""
+"""Mount flags that only the owner of a mount may change."""
 _BASE = "/tmp"  # noqa: S108  only to mount on it: it is on every machine
 _TURNS, _TURN = 6, 0.05
-"""Seconds that processes get to end after a signal, in turns: compilers remove half-written files."""
+"""The time for processes to end after a signal, in turns: compilers remove half-written files."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 Plan = list[tuple[str, str, str]]
 
 
 def main() -> None:
-    """Make the namespaces, wait for pid 1 in them, and end as the command did."""
+    """Make the namespaces, wait for their pid 1, and end as the command did."""
     words = iter(sys.argv[1:])
     plan: Plan = [(kind, next(words), next(words)) for kind in iter(words.__next__, "--")]
     command = list(words)
     _call("prctl", _PDEATHSIG, signal.SIGKILL)
-    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)  # pid 1 gets them, too, and decides
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)  # pid 1 gets the signals, too, and decides
     user, group = os.geteuid(), os.getegid()
     _call("unshare", _NEWUSER | _NEWNS | _NEWPID | _NEWIPC | _NEWUTS | _NEWNET)
     _write("/proc/self/setgroups", "deny")
@@ -81,7 +81,7 @@ def _end_as(code: int) -> None:
 
 
 def _first(plan: Plan, command: list[str], tell: int) -> None:
-    """Be pid 1: make the new root, start the command, reap ended processes, and report how the command ended."""
+    """Run as pid 1: make the new root, start the command, reap processes, and report how the command ended."""
     try:
         _call("prctl", _PDEATHSIG, signal.SIGKILL)
         umask = os.umask(0o022)
@@ -98,20 +98,20 @@ def _first(plan: Plan, command: list[str], tell: int) -> None:
 
 
 def _collect(child: int) -> int:
-    """Wait for `child` and return its status; after a signal to end, wait for all processes, but not for long."""
+    """Wait for `child` and return its status; after a signal, also wait a short time for all other processes."""
     status: int | None = None
     ending, left, alone = False, _TURNS, False
     while not alone and (left > 0 if ending else status is None):
         event = signal.sigtimedwait((*_ENDING, signal.SIGCHLD), _TURN if ending else 3600)
         ending = ending or (event is not None and event.si_signo != signal.SIGCHLD)
-        left -= ending and event is None  # turns are counted, since a build may be shown a clock that stands still
+        left -= ending and event is None  # count turns and not time, since a build may see a stopped clock
         dead, alone = _collect_dead()
         status = dead.get(child, status)
     return signal.SIGTERM if status is None else status
 
 
 def _collect_dead() -> tuple[dict[int, int], bool]:
-    """Return the processes that ended, with their statuses, and whether none is left."""
+    """Reap ended processes: return their statuses, and whether none is left."""
     found: dict[int, int] = {}
     try:
         while True:
@@ -135,7 +135,7 @@ def _become(plan: Plan, command: list[str]) -> None:
 
 
 def _build(plan: Plan) -> None:
-    """Make the new root as planned, and leave the old one."""
+    """Make the planned root, and leave the old one."""
     _call("sethostname", b"builder", 7)
     _mount(None, "/", None, _REC | _PRIVATE)
     _mount("tmpfs", _BASE, "tmpfs", _NOSUID | _NODEV, "mode=755")
@@ -163,7 +163,7 @@ def _furnish() -> None:
     """Make the sandbox's own /proc, /dev and /tmp."""
     for folder in ("proc", "dev/shm", "tmp", "etc"):
         os.makedirs(f"/new/{folder}", exist_ok=True)
-    # Read-only: whoever is root outside could write what is in /proc/sys.
+    # Read-only: if the outer user is root, the command could otherwise write to /proc/sys.
     _mount("proc", "/new/proc", "proc", _RDONLY | _NOSUID | _NODEV | _NOEXEC)
     for folder in ("tmp", "dev/shm"):
         _mount("tmpfs", f"/new/{folder}", "tmpfs", _NOSUID | _NODEV, "mode=1777")
@@ -189,19 +189,19 @@ def _link(path: str, target: str) -> None:
 
 
 def _seal(target: str, *, recursive: bool = True) -> None:
-    """Make a mount and those below it read-only."""
+    """Make a mount and all mounts below it read-only."""
     attributes = (ctypes.c_uint64 * 4)(_RDONLY, 0, 0, 0)
     flags = _AT_RECURSIVE if recursive else 0
     if _libc.syscall(_MOUNT_SETATTR, -100, target.encode(), flags, attributes, 32) == 0:
         return
-    # Linux before 5.12 has no such call: each mount by itself, with the flags that it has.
+    # Linux before 5.12 lacks this call: remount each mount with its own flags.
     for path, kept in _mounts(target):
         if recursive or path == target:
             _mount(None, path, None, _REMOUNT | _BIND | _RDONLY | kept)
 
 
 def _mounts(root: str) -> list[tuple[str, int]]:
-    """Return the mounts at `root` and below it, each with the flags to keep."""
+    """Return the mounts at and below `root`, each with the flags to keep."""
     with open("/old/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
         rows = [line.split(" ") for line in file]
     found = []

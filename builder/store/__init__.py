@@ -1,4 +1,4 @@
-"""The content-addressed store: an entry is complete or absent, locked while it is made, verified when it is used."""
+"""The content-addressed store: an entry is complete or absent, locked while it is made, verified when used."""
 
 import contextlib
 import json
@@ -20,26 +20,26 @@ from builder.store import locks
 
 _ENTRY = "entry.json"
 HEADERS = "headers"
-"""The folder with the headers of commits that builds have fetched."""
+"""The folder with headers of fetched commits."""
 SOURCES = "sources"
 """The folder with the trees of foreign sources."""
 KERNELS = "kernels"
-"""The folder with the kernels that locks name, each by its hash."""
+"""The folder with locked kernels, by hash."""
 COMPILERS = "compilers"
-"""The folder with pinned compilers, each by the hash of its files."""
+"""The folder with pinned compilers, by the hash of their files."""
 COMPILED: Final = "compiled"
 """The folder with compiled files."""
 _FOLDERS = ("wheels", "environments", COMPILED, "partial", "locks", "logs", "last", "notes", "scratch")
 _SURELY_DEAD = 3600.0
-"""Seconds after which no process is still writing a file of a few kilobytes."""
+"""Seconds after which no process can still be writing a file of a few kilobytes."""
 _LARGEST = 64 << 20
-"""Bytes that a JSON file of a store may have."""
+"""The most bytes of a JSON file in a store."""
 _SETTLED_NS = 2_000_000_000
 _TURN = 0.05
-"""Seconds between two looks at a lock."""
+"""Seconds between two attempts to get a lock."""
 
 Measure = Literal["peak", "seconds"]
-"""The bytes of memory that the largest compiler took; the seconds to compile and finish."""
+"""The memory of the largest compiler in bytes, or the seconds to compile and finish."""
 
 
 class StoreError(BuilderError):
@@ -58,12 +58,12 @@ class StoredWheel:
     record: Mapping[str, Any]
     """The build record whose digest is the key."""
     report: Mapping[str, Any]
-    """Facts about the build that decide no byte: seconds, architectures, audit."""
+    """Facts about the build that do not affect its bytes: seconds, architectures, audit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damaged:
-    """An entry that was found damaged and taken out."""
+    """An entry that was damaged and removed."""
 
     key: str
     why: str
@@ -71,12 +71,12 @@ class Damaged:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A directory that many processes and hosts share."""
+    """A directory shared by processes and hosts."""
 
     root: Path
 
     def prepare(self) -> bool:
-        """Make the directories and drop what dead processes left; return whether the store can be written.
+        """Make the directories, and remove the leftovers of dead processes; return whether the store can be written.
 
         Raises:
             StoreError: the directories cannot be made.
@@ -87,7 +87,7 @@ class Store:
             for folder in (self.root / name for name in _FOLDERS):
                 if not folder.is_dir():
                     folder.mkdir(exist_ok=True)
-                    if mode & (stat.S_IWGRP | stat.S_IWOTH):  # those who may write into the store may write here
+                    if mode & (stat.S_IWGRP | stat.S_IWOTH):  # whoever may write to the store may write here
                         folder.chmod(mode)
             with tempfile.TemporaryFile(dir=self.root):
                 pass
@@ -99,21 +99,21 @@ class Store:
                 help="free the disk, or name another place with --store or BUILDER_STORE",
             ) from error
         if not all(os.access(self.root / name, os.W_OK | os.X_OK) for name in _FOLDERS):
-            return False  # another user made it for himself
+            return False  # another user made it only for himself
         locks.sweep(self.root / "scratch")
         self._drop_leftovers()
         return True
 
     @property
     def shared(self) -> bool:
-        """Whether the store belongs to a group, whose members may write and are trusted."""
+        """Whether the store belongs to a group whose members may write and are trusted."""
         mode = self.root.stat().st_mode
         return bool(mode & stat.S_IWGRP) and not mode & stat.S_IWOTH
 
     def stranger(self, path: Path) -> str | None:
-        """Return who owns `path` if this store does not trust them; it trusts the user, its owner, its group and root.
+        """Return the owner of `path` if the store distrusts them; it trusts this user, its owner, its group and root.
 
-        A digest beside a file proves nothing about its writer, who wrote both.
+        A digest next to a file proves nothing, since its writer wrote both.
         """
         status = path.lstat()
         if stat.S_ISLNK(status.st_mode):
@@ -125,10 +125,10 @@ class Store:
         return f"it belongs to the user {status.st_uid}, whom this store does not trust"
 
     def _drop_leftovers(self) -> None:
-        """Remove the unfinished entries of killed processes; no process holds the lock of their key."""
+        """Remove the unfinished entries of killed processes, whose locks are free."""
         for path in (self.root / "wheels").glob(".*"):
             key = path.name[1:].partition("-")[0]
-            with contextlib.ExitStack() as stack, contextlib.suppress(OSError):  # no name of ours, or not our lock
+            with contextlib.ExitStack() as stack, contextlib.suppress(OSError):  # not an entry's name, or not our lock
                 if key == "" or stack.enter_context(self.lock(key, wait=False)):
                     shutil.rmtree(path, ignore_errors=True)
         for folder in ("last", "notes"):
@@ -138,7 +138,7 @@ class Store:
                         path.unlink()
 
     def find(self, key: str) -> StoredWheel | Damaged | None:
-        """Return the entry of `key` if there is one; report a damaged one."""
+        """Return the entry of `key`, or a report that it was damaged; None if there is none."""
         folder = self.root / "wheels" / key
         if not os.path.lexists(folder):
             return None
@@ -146,7 +146,7 @@ class Store:
             why = self.stranger(folder)
             return _read(folder) if why is None else Damaged(key=key, why=why)
         except FileNotFoundError:
-            # Removed in between, or not whole.
+            # Another process removed it meanwhile, or it is incomplete.
             return Damaged(key=key, why="it is not whole") if os.path.lexists(folder) else None
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             return Damaged(key=key, why=str(error))
@@ -159,7 +159,7 @@ class Store:
         The caller holds the lock of the key.
 
         Raises:
-            ValueError: the name cannot be the name of a file, or another file was read back than was written.
+            ValueError: the name is not a valid file name, or reading the file back gave other content.
         """
         name, content = wheel
         aside = self._aside(key)
@@ -181,14 +181,14 @@ class Store:
         return _read(target)
 
     def remove(self, key: str) -> None:
-        """Take an entry out: renamed first, so that no reader sees half of it. The caller holds the lock of the key."""
+        """Remove an entry: rename it first, so that no reader sees half of it. The caller holds the lock of the key."""
         aside = self._aside(key)
         with contextlib.suppress(FileNotFoundError):
             (self.root / "wheels" / key).rename(aside / "entry")
         shutil.rmtree(aside, ignore_errors=True)
 
     def _aside(self, key: str) -> Path:
-        """Make a folder named by its key: when the lock of that key is free, the process that made it is dead."""
+        """Make a temporary folder named after the key: if the key's lock is free, the process that made it is dead."""
         return Path(tempfile.mkdtemp(prefix=f".{key}-", dir=self.root / "wheels"))
 
     def entries(self) -> Iterator[StoredWheel | Damaged]:
@@ -202,7 +202,7 @@ class Store:
 
     @contextlib.contextmanager
     def use(self, name: str) -> Iterator[None]:
-        """Keep what `name` locks from being removed while it is used; others may use it too.
+        """Take the lock `name` shared, so that nobody removes the locked item while it is used.
 
         Raises:
             StoreError: the lock cannot be opened.
@@ -222,13 +222,13 @@ class Store:
 
     @contextlib.contextmanager
     def lock(self, name: str, *, wait: bool = True, give_up: Callable[[], bool] | None = None) -> Iterator[bool]:
-        """Hold the lock `name`; yields whether it is held.
+        """Take the lock `name`; yield whether it is held.
 
-        The system drops it when a process dies, on this host or another: no lock is ever stale. While it waits,
-        it looks at times whether it should `give_up`: a thread that sleeps in a system call does not notice Ctrl-C.
+        The system drops it when a process dies, on this host or another: no lock is ever stale. A waiting thread calls
+        `give_up` from time to time, since a thread in a system call does not notice Ctrl-C.
 
         Raises:
-            StoppedError: it gave up.
+            StoppedError: `give_up` returned true.
         """
         descriptor = locks.open_lock(self.root / "locks" / name)
         try:
@@ -244,7 +244,7 @@ class Store:
 
     @contextlib.contextmanager
     def scratch(self) -> Iterator[Path]:
-        """Give a private directory that is gone afterwards, also when this process is killed."""
+        """Yield a private directory, which is removed at the end, even if this process is killed."""
         with contextlib.ExitStack() as stack:
             try:
                 folder = stack.enter_context(locks.scratch(self.root / "scratch"))
@@ -256,9 +256,9 @@ class Store:
 
     @contextlib.contextmanager
     def partial(self, key: str) -> Iterator[Path]:
-        """Give the directory of a build that may be stopped and go on later; its caller holds the lock of `key`.
+        """Yield the directory of a build that may be stopped and continued; the caller holds the lock of `key`.
 
-        It stays when the build is stopped, with all that the compilers finished, and goes when the build ends.
+        If the build is stopped, the directory stays with all compiled files; when the build ends, it is removed.
         """
         folder = self.root / "partial" / key
         folder.mkdir(exist_ok=True)
@@ -272,28 +272,28 @@ class Store:
         shutil.rmtree(folder, ignore_errors=True)
 
     def has_partial(self, key: str) -> bool:
-        """Whether a build of `key` was stopped and can go on."""
+        """Whether a stopped build of `key` can be continued."""
         return (self.root / "partial" / key).is_dir()
 
     def set_measured(self, kernel: str, variant: str, what: Measure, value: float) -> None:
-        """Remember what the last build of a cell took, for the budget and the forecast of the next build."""
+        """Remember a measurement of a cell's last build, for the budget and the forecast of the next one."""
         with contextlib.suppress(OSError):
             write_atomic(self.root / "last" / f"{kernel}-{variant}.{what}", f"{round(value)}\n".encode())
 
     def measured(self, kernel: str, variant: str, what: Measure) -> int | None:
-        """Return what the last build of a cell took, if one has measured it."""
+        """Return a measurement of a cell's last build; None if there is none."""
         try:
             return int(_content(self.root / "last" / f"{kernel}-{variant}.{what}"))
         except (OSError, ValueError):
             return None
 
     def set_last(self, kernel: str, variant: str, *, key: str, record: Mapping[str, Any]) -> None:
-        """Remember what the last build of a cell was made of."""
+        """Remember the key and the record of a cell's last build."""
         path = self.root / "last" / f"{kernel}-{variant}.json"
         write_atomic(path, json_text.document({"key": key, "record": record}, indent=1, ordered=True).encode())
 
     def last(self, kernel: str, variant: str) -> Mapping[str, Any] | None:
-        """Return the record of the last build of a cell, if one is known."""
+        """Return the record of a cell's last build; None if it is unknown."""
         path = self.root / "last" / f"{kernel}-{variant}.json"
         try:
             found = _json(path)["record"]
@@ -302,16 +302,16 @@ class Store:
         return found if isinstance(found, dict) else None
 
     def touch(self, key: str) -> None:
-        """Note that an entry was used, because the least recently used is removed first."""
+        """Note that an entry was used, since the least recently used is removed first."""
         with contextlib.suppress(OSError):
             os.utime(self.root / "wheels" / key / _ENTRY)
 
     def log(self, kernel: str, variant: str) -> Path:
-        """Return where the log of a cell's newest build is."""
+        """Return the path of a cell's newest log."""
         return self.root / "logs" / f"{kernel}-{variant}.log"
 
     def digest(self, path: Path) -> str:
-        """Return the sha256 of a tool, remembered as long as its inode, size and times stay."""
+        """Return the sha256 of a tool; it is cached as long as inode, size and times stay the same."""
         status = path.stat()
         seen = f"{status.st_dev}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
         name = f"digest-{status.st_dev}-{status.st_ino}"
@@ -319,13 +319,13 @@ class Store:
         if known is not None and known.get("seen") == seen:
             return str(known["sha256"])
         value = sha256_of(path)
-        # What changed just now may change again within one tick of the clock, and look the same.
+        # A file that changed just now may change again within one tick of the clock, unnoticed.
         if time.time_ns() - status.st_ctime_ns > _SETTLED_NS:
             self.set_note(name, {"seen": seen, "sha256": value})
         return value
 
     def note(self, name: str) -> Mapping[str, Any] | None:
-        """Return the note `name`; one that is damaged, or by somebody whom the store does not trust, counts as none."""
+        """Return the note `name`; None if it is missing, damaged, or written by a user whom the store distrusts."""
         path = self.root / "notes" / f"{name}.json"
         try:
             if self.stranger(path) is not None:
@@ -337,14 +337,14 @@ class Store:
         return value if isinstance(value, dict) and digest == _digest_of(value) else None
 
     def set_note(self, name: str, value: Mapping[str, Any]) -> None:
-        """Keep a note that only saves time; a read-only store keeps none."""
+        """Write a note, which only saves time; a read-only store keeps none."""
         text = json_text.canonical({"value": value, "sha256": _digest_of(value)})
         with contextlib.suppress(OSError):
             write_atomic(self.root / "notes" / f"{name}.json", text.encode())
 
 
 def _content(path: Path) -> bytes:
-    """Read a file of the store, in whose place there may be anything."""
+    """Read a file of the store; its path may hold anything."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -1,4 +1,4 @@
-"""The items of a store, and their removal by age and size; items in use stay."""
+"""List the items of a store, and remove them by age and size, but never while they are in use."""
 
 import contextlib
 import os
@@ -21,30 +21,30 @@ _KINDS: dict[str, tuple[Kind, str]] = {
     COMPILERS: ("compilers", ""),
     "partial": ("partial", "src"),
 }
-"""For each folder of folders the kind of its items, and a file in each whose time says when it was used."""
+"""For each folder: the kind of its items, and the file in each item whose time is that of the last use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """Something in the store that is removed as a whole."""
+    """A part of the store that is removed as a whole."""
 
     kind: Kind
     name: str
     path: Path
     size: int
-    """Bytes on the disk; a file with several links counts in each item that has one."""
+    """Bytes on the disk; a file with several hard links counts in each item."""
     used: float
-    """When it was last used, in seconds since 1970 by the clock of the file system."""
+    """The time of the last use, in seconds since 1970 by the file system's clock."""
 
     @property
     def lock(self) -> str:
-        """The lock that is held while it is used."""
+        """The lock that is held while the item is used."""
         is_fetched = self.kind in {"environment", HEADERS, SOURCES, KERNELS, COMPILERS}
         return f"{self.kind}-{self.name}" if is_fetched else self.name
 
 
 def items(store: Store) -> Iterator[Item]:
-    """Yield what the store holds, the least recently used first."""
+    """Yield the items of the store, the least recently used first."""
     found = [item for folder, (kind, marker) in _KINDS.items() for item in _folders(store.root / folder, kind, marker)]
     for shard in _listed(store.root / COMPILED):
         found += _files(shard, COMPILED)
@@ -58,7 +58,7 @@ def _listed(root: Path) -> list[Path]:
 
 def _folders(root: Path, kind: Kind, marker: str) -> Iterator[Item]:
     for path in _listed(root):
-        with contextlib.suppress(OSError):  # removed by another process while this one looks
+        with contextlib.suppress(OSError):  # another process removed it meanwhile
             used = max(path.stat().st_mtime, (path / marker).stat().st_mtime if (path / marker).exists() else 0)
             yield Item(kind=kind, name=path.name, path=path, size=_size(path), used=used)
 
@@ -71,7 +71,7 @@ def _files(root: Path, kind: Kind) -> Iterator[Item]:
 
 
 def summed(found: Iterable[Item]) -> Iterator[Item]:
-    """Yield items in their order, all compiled files as one, where the last that was used is."""
+    """Yield items in order, with all compiled files as one item at the place of the last used one."""
     found = tuple(found)
     compiled = [item for item in found if item.kind == COMPILED]
     for item in found:
@@ -94,9 +94,9 @@ def _size(folder: Path) -> int:
 def collect(
     store: Store, *, now: float, max_age: float | None, max_size: int | None, dry_run: bool = False
 ) -> tuple[Item, ...]:
-    """Remove what was not used for `max_age` seconds, then the least recently used until `max_size` bytes are left.
+    """Remove items unused for `max_age` seconds, then the least recently used until `max_size` bytes are left.
 
-    What another process uses stays. A clock that went backwards makes nothing old.
+    Items that a process uses stay. Setting the clock back does not make items old.
     """
     known = list(items(store))
     total = sum(item.size for item in known)
@@ -122,7 +122,7 @@ def _remove(store: Store, item: Item) -> bool:
             if held and item.kind == "wheel":
                 store.remove(item.name)
             elif held:
-                # Renamed first: a process that looks now finds all of it or nothing.
+                # Renamed first, so that another process finds all of it or nothing.
                 aside = item.path.with_name(f".removed-{item.name}")
                 item.path.rename(aside)
                 shutil.rmtree(aside, ignore_errors=True)

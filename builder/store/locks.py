@@ -1,4 +1,4 @@
-"""Locks of a store, on files that stay, and its private directories, each of which has a lock beside it."""
+"""Locks of a store, on files that stay; and private directories, each with a lock next to it."""
 
 import contextlib
 import errno
@@ -13,21 +13,21 @@ from builder.files import is_at, lock
 from builder.make.ninja_log import File
 
 READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
-"""The errors of a store that this user may not write."""
+"""The errors if this user may not write to the store."""
 _LOCK = ".lock"
-"""The end of the name of a private directory's lock."""
+"""The suffix of a private directory's lock."""
 
 
 class StoppedError(BuilderError):
-    """A build was stopped by its time limit; what is finished is kept, and the next one goes on."""
+    """A time limit stopped the build; the finished files are kept, and the next build continues."""
 
     exit_code = 1
     files: tuple[File, ...] = ()
-    """The files that were made before."""
+    """The files that were made before the stop."""
 
 
 def open_lock(path: Path) -> int:
-    """Open a lock for writing, which NFS wants, or for reading where it is another user's: `flock` takes both."""
+    """Open a lock for writing, as NFS needs, or for reading if another user owns it: `flock` accepts both."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o666)
     except OSError as error:
@@ -36,13 +36,13 @@ def open_lock(path: Path) -> int:
         return os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     if os.fstat(descriptor).st_uid == os.geteuid():
         with contextlib.suppress(OSError):
-            os.fchmod(descriptor, 0o666)  # whatever the umask: a lock says nothing, and others must wait for it, too
+            os.fchmod(descriptor, 0o666)  # whatever the umask: a lock is empty, and others must be able to wait for it
     return descriptor
 
 
 @contextlib.contextmanager
 def scratch(root: Path) -> Iterator[Path]:
-    """Make a private directory in `root`; it is removed at the end of the context, or by a later `sweep`.
+    """Make a private directory in `root`; it is removed at the end of the context, or later by `sweep`.
 
     Its lock is made first and removed last, so that a directory always has one.
     """
@@ -52,7 +52,7 @@ def scratch(root: Path) -> Iterator[Path]:
             lock(descriptor)
             path = Path(name)
             if not is_at(descriptor, path):
-                continue  # swept between the two lines: another one
+                continue  # swept between the two lines: try another one
             try:
                 path.with_suffix("").mkdir(mode=0o700)
                 yield path.with_suffix("")
@@ -66,13 +66,14 @@ def scratch(root: Path) -> Iterator[Path]:
 def sweep(root: Path) -> None:
     """Remove the private directories of dead processes, whose locks are free.
 
-    A compiler that outlived its build may still write into one; what cannot be removed now goes next time.
+    A compiler that outlived its build may still be writing there; a directory that cannot be removed now is removed
+    next time.
     """
     for path in root.glob(f"*{_LOCK}"):
         try:
             descriptor = os.open(path, os.O_RDWR)
         except OSError:
-            continue  # just removed by its owner
+            continue  # its owner has just removed it
         try:
             if lock(descriptor, wait=False):
                 _remove(path.with_suffix(""), path)
