@@ -64,34 +64,34 @@ class Selection:
 
     @property
     def skipped(self) -> tuple[Decision, ...]:
-        """The decisions that give no cell."""
+        """The decisions without a cell."""
         return tuple(decision for decision in self.decisions if decision.cell is None)
 
     @property
     def rowless(self) -> tuple[Backend, ...]:
-        """Backends in scope for which the matrix has no row."""
+        """Backends in scope without a row in the matrix."""
         found = {decision.row.backend for decision in self.decisions}
         wanted = self.scope.backends or self.kernel.config.general.backends
         return tuple(backend for backend in dict.fromkeys(wanted) if backend not in found)
 
     def about_rowless(self, backend: Backend) -> str:
-        """Return what to know of a backend without a row."""
+        """Return a note about a backend without a row."""
         how = self.made_without_rows(backend)
         return _rowless(backend) if how is None else f"{_rowless(backend)}; {how}"
 
     def made_without_rows(self, backend: Backend) -> str | None:
-        """Return how the wheel of a backend without a row is made, which needs no compiler; None where it has one."""
+        """Return how to make the wheel of a backend without a row, which needs no compiler; None if it has rows."""
         return without_rows(backend) if is_noarch(self.kernel.config, backend) else None
 
     def line(self, key: KeyPath, backend: Backend | None = None) -> int | None:
-        """Return the line of `build.toml` with the entry of `key` for `backend`, or with what is closest to it."""
+        """Return the line of `build.toml` with the entry of `key` for `backend`, or the closest line."""
         if not key:
             return None
         span = self.kernel.source.span(self._exact(key, backend))
         return None if span is None else span.line
 
     def where(self, decision: Decision) -> str:
-        """Return the place in `build.toml` that decided, to read; empty where none did."""
+        """Return the place in `build.toml` that decided, for messages; empty if none did."""
         line = self.line(decision.key, decision.row.backend)
         if line is None:
             return ""

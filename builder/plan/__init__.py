@@ -1,1 +1,1 @@
-"""Decide for each cell what will be made, of what and why; nothing is compiled here."""
+"""Decide for each cell how it is made, and whether it must be; nothing is compiled here."""

@@ -1,4 +1,4 @@
-"""The question that a command asks of the planner: which kernels and cells, and every option of their build."""
+"""The request of a command: the kernels and cells, and every option of their build."""
 
 import contextlib
 import os
@@ -21,7 +21,7 @@ from builder.store import Store
 from builder.wheel.options import BuildOptions, epoch_of
 
 _RESERVED = 0.1
-"""Share of the memory that stays free for everything else."""
+"""The share of the memory that stays free for other programs."""
 
 
 def own_cores() -> int:
@@ -36,7 +36,7 @@ def own_memory() -> int:
 
 
 def cgroup_limits(root: Path = Path("/sys/fs/cgroup"), member: Path = Path("/proc/self/cgroup")) -> Iterator[int]:
-    """Yield the memory limits of this process's cgroups and of all above them, versions 1 and 2."""
+    """Yield the memory limits of this process's cgroups and of their parents, versions 1 and 2."""
     try:
         lines = member.read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -62,12 +62,12 @@ class Ask:
     kernels: tuple[Path, ...] = ()
     """The folders of the kernels, each once."""
     several: bool = False
-    """Whether results are shown as those of several kernels: a pattern may pick only one today."""
+    """Whether results have the form for several kernels: also for a pattern that selects only one today."""
     scope: Scope = field(default_factory=Scope)
     variants: tuple[str, ...] = ()
-    """The cells that are named; none for all in scope."""
+    """The named cells; empty for all in scope."""
     archs: TargetGpus | str | None = None
-    """The GPUs of a quick build, `native` for those of this machine, or `all` for a full build, as None."""
+    """The GPUs of a quick build, or `native` for this machine's; `all` and None mean a full build."""
     store: Store = field(
         metadata=codec.spelled(write=lambda store: str(store.root), read=lambda root: Store(Path(root)))
     )
@@ -79,32 +79,32 @@ class Ask:
     environ: Mapping[str, str]
     isolation: bool = True
     python: Path | None = None
-    """With isolation the interpreter to prefer; without, the one whose packages are used."""
+    """With isolation the preferred interpreter; without, the one whose packages are used."""
     options: BuildOptions = field(default_factory=BuildOptions)
-    """The options of each cell; its time stamp is that of `environ`."""
+    """The options of each cell; the time stamp comes from `environ`."""
     toolchain: ToolchainChoice | None = None
-    """The compilers; None for those that each kernel asks for."""
+    """The choice of compilers; None leaves it to each kernel."""
     compilers: tuple[Path, ...] = ()
-    """The folders of the store with pinned compilers, which `environ` names; none for those of this machine."""
+    """The store's folders of pinned compilers, which `environ` names; empty for this machine's compilers."""
     only_possible: bool = False
-    """No cell was named: one that this machine cannot build is skipped and does not fail."""
+    """Whether no cell was named: then a cell that this machine cannot build is skipped and does not fail."""
     crosses: bool = False
-    """Cells of another system were asked for: they are compiled here, where there is a compiler for them."""
+    """Whether cells of another system were requested, to be cross-compiled here if possible."""
     again: bool = False
-    """Build also what the store has."""
+    """Whether to build cells that the store already has."""
     rules: Rules = field(default_factory=Rules)
     part: Part | None = None
-    """The part of the objects to compile, for others who have the same cache; None makes wheels."""
+    """The part of the objects to compile into the shared cache; None makes wheels."""
     cache: CacheOptions | None = field(default_factory=CacheOptions)
-    """The cache of compiled files; None compiles all of them."""
+    """The cache of compiled files; None compiles everything."""
     time_limit: float | None = None
-    """Seconds after which the build has ended, finished or stopped; what was stopped can go on later."""
+    """Seconds after which the build must have ended; a stopped build can be continued."""
     engine: Literal["local", "nix"] = "local"
     package_set: str = "nixpkgs"
     """With Nix: `nixpkgs`, `host`, or a folder with a package set."""
     allow_unsandboxed: bool = False
     per_file: bool = False
-    """With Nix: whether each source is compiled by a derivation of its own."""
+    """With Nix: whether each source has a derivation of its own."""
 
     @property
     def of_build(self) -> BuildOptions:
@@ -116,11 +116,10 @@ class Ask:
         return replace(self.options, epoch=epoch_of(self.environ))
 
     def require_possible(self, *, dry_run: bool) -> None:
-        """Refuse options of which one makes another useless.
+        """Refuse options that make each other useless.
 
         Raises:
-            BuilderError: what is compiled would not be kept, or not where others find it; or an engine has no such
-                option.
+            BuilderError: the compiled files would not be kept, or not be shared; or the engine does not have an option.
         """
         if self.part is not None:
             if self.engine == "nix":
@@ -142,17 +141,17 @@ class Ask:
             raise BuilderError("--dry-run asks the store of the local engine", help=remedy)
 
     def load_test_of(self, kernel: Kernel) -> LoadTestRule:
-        """Return what becomes of a wheel that cannot be imported; a part of the objects makes none."""
+        """Return the rule for a wheel that cannot be imported; a part of the objects makes no wheel to test."""
         return LoadTestRule.SKIP if self.part is not None else self.options.load_test or kernel.config.build.load_test
 
     def for_gpus(self, only: tuple[str, ...]) -> "Ask":
-        """Return the same for these GPUs alone; for none, a full build."""
+        """Return the same request for only these GPUs; an empty tuple means a full build."""
         return replace(self, options=replace(self.options, only=only))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelBuild:
-    """The cells of one kernel that are to be built, and how: its GPUs and its compilers are those of the kernel."""
+    """The cells of one kernel to build, and how: GPUs and compilers are those of this kernel."""
 
     kernel: Kernel
     cells: tuple[Cell, ...]
@@ -165,9 +164,9 @@ class KernelBuild:
 
     @property
     def shown(self) -> str:
-        """The name that results have, where several kernels are built; else empty."""
+        """The kernel's name in results, if several kernels are built; else empty."""
         return self.name if self.ask.several else ""
 
     def label(self, cell: Cell) -> str:
-        """Return the name of a cell as commands take it: `KERNEL:VARIANT` where several kernels are built."""
+        """Return the name of a cell as commands accept it: `KERNEL:VARIANT` if several kernels are built."""
         return f"{self.name}:{cell.variant}" if self.ask.several else cell.variant

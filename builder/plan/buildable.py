@@ -1,4 +1,4 @@
-"""The cells that this machine can build, and the tools that it lacks for the others; nothing is fetched."""
+"""Tell which cells this machine can build, and what it lacks for the others; nothing is fetched."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,16 +23,16 @@ class Support:
     """Whether a cell can be built here; `missing` says what it lacks."""
 
     variant: str
-    """The cell's name; of a row of the matrix, that of its classic torch cell."""
+    """The cell's name; for a row of the matrix, the name of its classic torch cell."""
     missing: str | None
     help: str | None = None
     how: str = ""
-    """The differences to other builds: the option that asks for it, and that its wheel is not loaded."""
+    """Differences from other builds: the option that the cell needs, and that its wheel is not loaded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Machine:
-    """The tools and Pythons of this machine; each is looked for once."""
+    """The tools and Pythons of this machine, each looked up once."""
 
     environ: Mapping[str, str]
     finders: indexes.Finders
@@ -41,7 +41,7 @@ class _Machine:
     _pythons: dict[str, Path | None] = field(default_factory=dict)
 
     def support(self, row: Row) -> Support:
-        """Return whether a row can be built here."""
+        """Return whether this machine can build a row."""
         crosses, variant = row.system != toolchain.system(), row.variant or ""
         elsewhere = _elsewhere(row.system)
         if crosses and not crossing.possible(row.backend, row.system):
@@ -50,7 +50,7 @@ class _Machine:
             pinned, loaded = self._environment(row)
         except BuilderError as error:
             return Support(variant=variant, missing=error.message, help=error.help)
-        # A toolkit among the pins is made when it is needed.
+        # A toolkit among the pins is installed when needed.
         brings = any(wheel.name == crossing.NVCC for wheel in pinned.wheels)
         if crosses and row.backend is Backend.CUDA and not brings:
             return Support(variant=variant, missing=f"no CUDA {row.toolkit} for {row.system}", help=elsewhere)
@@ -79,11 +79,11 @@ class _Machine:
 
     @property
     def tools(self) -> Search:
-        """The search for tools."""
+        """The places to look for tools."""
         return Search(environ=self.environ, digest=no_digest)
 
     def _environment(self, row: Row) -> tuple[pins.PinSet, bool]:
-        """Return the wheels of a row, and whether its torch is for a Python that is here."""
+        """Return the wheels of a row, and whether its torch is for a Python of this machine."""
         wanted = pins.Requirement(
             framework=Framework.TORCH, version=str(row.torch), compute=row.compute, python="", system=row.system
         )
@@ -102,7 +102,7 @@ class _Machine:
         return self._pythons[tag]
 
     def missing_tool(self, backend: Backend, toolkit: str | None, target: str | None) -> BuilderError | None:
-        """Return why the tools of a backend are not here; None where they are."""
+        """Return why this machine lacks the tools of a backend; None if it has them."""
         key = backend, toolkit, target
         if key not in self._tools:
             self._tools[key] = None
@@ -118,13 +118,13 @@ def _elsewhere(system: str) -> str:
 
 
 def row_support(rows: Sequence[Row], environ: Mapping[str, str]) -> Iterator[Support]:
-    """Yield for each row whether a classic torch cell of it can be built here; nothing is fetched."""
+    """Yield for each row whether this machine can build its classic torch cell."""
     machine = _Machine(environ=environ, finders=indexes.read(environ))
     yield from map(machine.support, rows)
 
 
 def cell_support(build: KernelBuild) -> Iterator[Support]:
-    """Yield for each cell of a kernel whether it can be built here, as far as is known before anything is fetched.
+    """Yield for each cell of a kernel whether this machine can build it, as far as is known without fetching.
 
     Raises:
         ConfigError: the kernel cannot be rendered.

@@ -1,4 +1,4 @@
-"""Choose what is built: of each kernel that is asked for its cells, their GPUs and their compilers."""
+"""Choose the builds: for each requested kernel its cells, GPUs and compilers."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,21 +17,21 @@ from builder.plan.kernels import Chosen, Refusal, in_scope, joined, of_each
 from builder.wording import listed, nearest, quoted
 
 _MOST_SHOWN = 12
-"""Cells that are listed where nothing was meant that is known."""
+"""The most cells that are listed if a name is unknown."""
 
 
 class NoPartError(BuilderError):
-    """A kernel has no part in what is asked for; the message says why."""
+    """A requested selection excludes a kernel; the message says why."""
 
 
 def choose(ask: Ask) -> Chosen[KernelBuild]:
-    """Return the cells of each kernel that is asked for, and the GPUs that they are built for alone.
+    """Choose the cells of each requested kernel, and the GPUs of a quick build.
 
-    Where several kernels are asked for, what is wrong with one is a refusal, and the others can be built.
+    If several kernels are requested, a problem of one becomes a refusal, and the others can be built.
 
     Raises:
-        BuilderError: what is asked for cannot be built, or is of one kernel and asked of several.
-        NothingToDoError: there is no cell; the reasons are given.
+        BuilderError: the request cannot be built, or it is for one kernel and names several.
+        NothingToDoError: there is no cell; the message has the reasons.
     """
     if ask.several and ask.options.unique_id is not None:
         raise BuilderError("--unique-id names the ops of one kernel", help="build that kernel by itself")
@@ -59,12 +59,12 @@ def choose(ask: Ask) -> Chosen[KernelBuild]:
 
 
 def build_of(kernel: Kernel, ask: Ask) -> KernelBuild:
-    """Return the cells of a kernel that are asked for, and the GPUs that they are built for alone.
+    """Return the requested cells of a kernel, and the GPUs of a quick build.
 
     Raises:
-        BuilderError: what is to be built has no code for these GPUs.
-        NotHereError: this machine has none, and its own were asked for.
-        NothingToDoError: there is no cell; the reasons are given.
+        BuilderError: a cell has no code for these GPUs.
+        NotHereError: this machine's GPUs were requested, but it has none.
+        NothingToDoError: there is no cell; the message has the reasons.
     """
     archs, scope = ask.archs, ask.scope
     if archs is None or archs == architectures.ALL:
@@ -82,11 +82,11 @@ def build_of(kernel: Kernel, ask: Ask) -> KernelBuild:
 
 
 def cells(kernel: Kernel, scope: Scope, *, variants: Sequence[str] = ()) -> tuple[Cell, ...]:
-    """Return the cells in scope, or the named ones; of a noarch wheel only the cell of this machine.
+    """Return the cells in scope, or the named ones; for a noarch wheel, only this machine's cell.
 
     Raises:
         BuilderError: the scope names a backend that the kernel does not have.
-        NothingToDoError: there is no cell; the reasons are given.
+        NothingToDoError: there is no cell; the message has the reasons.
     """
     variants = [variant.removeprefix(f"{kernel.config.general.name}:") for variant in variants]
     if variants:
@@ -99,14 +99,14 @@ def cells(kernel: Kernel, scope: Scope, *, variants: Sequence[str] = ()) -> tupl
         return tuple(known[variant] for variant in dict.fromkeys(variants))
     selection = ask_matrix(kernel, scope)
     require_cells(selection)
-    # One noarch wheel serves every system: it is built once.
+    # One noarch wheel serves every system, so it is built once.
     by_name = _by_name(selection.cells)
     return tuple(cell for cell in selection.cells if not cell.noarch or by_name[cell.variant] == cell)
 
 
 def _by_variant(kernel: Kernel, scope: Scope) -> Mapping[str, Cell]:
-    """Return every cell of a kernel by its variant: those of the sets in scope come first, and win a name."""
-    # Each set by itself: a cell of a stable ABI is built with the newest torch of its set, and not of all.
+    """Return every cell of a kernel by variant; if a name occurs twice, the cell of a set in scope wins."""
+    # Each set separately: a stable ABI's cell is built with the newest torch of its own set.
     others = ((name,) for name in SETS if name not in scope.sets)
     found = [ask_matrix(kernel, replace(scope, sets=sets, unbundled=True)).cells for sets in (*others, scope.sets)]
     by_name = _by_name([cell for cells in found for cell in cells])
@@ -115,7 +115,7 @@ def _by_variant(kernel: Kernel, scope: Scope) -> Mapping[str, Cell]:
 
 
 def _meant(unknown: Sequence[str], by_name: Mapping[str, Cell]) -> str:
-    """Guess what was meant: names that go on after what was given, as with a Python, or that are spelled nearly so."""
+    """Suggest names: those that continue the given one, as with a Python, or that are spelled similarly."""
     near: dict[str, None] = {}
     for variant in unknown:
         longer = [name for name in by_name if name.startswith(f"{variant}-")]
@@ -128,7 +128,7 @@ def _meant(unknown: Sequence[str], by_name: Mapping[str, Cell]) -> str:
 
 
 def _by_name(cells: Sequence[Cell]) -> Mapping[str, Cell]:
-    """Return the cells by variant, a later one first; of a noarch variant the cell of this machine."""
+    """Return the cells by variant; later cells win, and for a noarch variant this machine's cell."""
     ordered = sorted(cells, key=lambda cell: cell.noarch and cell.system == toolchain.system())
     return {cell.variant: cell for cell in ordered}
 
@@ -157,7 +157,7 @@ def _target(
 
 
 def _unrenderable(builds: Sequence[KernelBuild]) -> Iterator[Refusal]:
-    """Yield each kernel that cannot be rendered: what is wrong with a file is known before any compiler runs."""
+    """Yield each kernel that cannot be rendered, so that problems of files are found before any compiler runs."""
     for build in builds:
         ask, options = build.ask, build.ask.options
         here = (cell.backend for cell in build.cells if ask.crosses or not toolchain.crosses(cell))
@@ -169,10 +169,10 @@ def _unrenderable(builds: Sequence[KernelBuild]) -> Iterator[Refusal]:
 
 
 def _variants(kernels: Sequence[Kernel], ask: Ask) -> Mapping[str, tuple[str, ...]]:
-    """Return the variants of each kernel that `VARIANT` or `KERNEL:VARIANT` names.
+    """Return the variants that `VARIANT` or `KERNEL:VARIANT` select, by kernel.
 
     Raises:
-        NothingToDoError: naming every one that there is not.
+        NothingToDoError: with every unknown name.
     """
     every = replace(ask.scope, backends=())
     known = {str(kernel.config.general.name): _by_variant(kernel, every).keys() for kernel in kernels}
@@ -199,12 +199,12 @@ def _variants(kernels: Sequence[Kernel], ask: Ask) -> Mapping[str, tuple[str, ..
 
 
 def about_quick(build: KernelBuild) -> Iterator[str]:
-    """Yield what to know of a quick build: that it is one, and what its components lack; nothing of a full build."""
+    """Yield notes about a quick build: that it is one, and what its components lack; nothing for a full build."""
     only = build.ask.options.only
     if not only:
         return
     yield f"note: quick build only for {', '.join(only)}: its wheels are not for release"
-    # A component that has nothing left is an error when it is built.
+    # A component with no architecture left is an error of its build.
     covered = (each for cell in build.cells for each in coverage.of(build.kernel.config, cell, only))
     for message in dict.fromkeys(each.message for each in covered if each.selection.compiled):
         if message is not None:
@@ -212,14 +212,14 @@ def about_quick(build: KernelBuild) -> Iterator[str]:
 
 
 def with_compilers(builds: Sequence[KernelBuild], progress: Callable[[str], None]) -> tuple[KernelBuild, ...]:
-    """Return builds with the pinned compilers, where a user or the config of a kernel asks for these.
+    """Add the pinned compilers to builds, if the user or the kernel's config requests them.
 
-    They are fetched once, if the store lacks them. XPU keeps the compiler of oneAPI, which compiles for host and device
-    at once; a wheel without code has none.
+    They are fetched once, unless the store has them. XPU keeps oneAPI's compiler, which compiles for host and device at
+    once; a noarch wheel needs none.
 
     Raises:
         NotHereError: none are pinned for a system, or no mirror is known.
-        ToolError: they cannot be fetched, or are not what is pinned.
+        ToolError: they cannot be fetched, or do not have the pinned hash.
         StoreError: the store cannot be written.
     """
     pinned = [

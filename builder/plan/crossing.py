@@ -1,4 +1,4 @@
-"""Cells of another system than this machine's: whether they can be compiled here, and their environment."""
+"""Cells for another system than this machine's: whether they can be compiled here, and their environment."""
 
 from dataclasses import replace
 
@@ -16,18 +16,18 @@ from builder.toolchain import cxx
 from builder.toolchain.tool import Search, no_digest
 
 _BACKENDS = (Backend.CPU, Backend.CUDA)
-"""Backends whose device compilers run on one processor and serve another."""
+"""Backends whose device compilers run on one processor and compile for another."""
 NVCC = "nvidia-cuda-nvcc"
-"""The wheel that has nvcc."""
+"""The wheel that contains nvcc."""
 _PROGRAMS = frozenset({"cmake", "ninja", NVCC, "nvidia-nvvm"})
-"""Wheels with programs that a build runs: the others have headers and libraries of the system that it is for."""
+"""Wheels with programs that a build runs; the others have headers and libraries of the target system."""
 
 
 def require(cell: Cell, ask: Ask) -> None:
-    """Refuse a cell of another system that cannot be compiled here, or was not asked for.
+    """Refuse a cell of another system that cannot be compiled here, or was not requested.
 
     Raises:
-        NotHereError: with what this machine lacks.
+        NotHereError: with the tools that this machine lacks.
     """
     remedy = f"build it on {cell.system}, or in CI: builder matrix --system {cell.system} --format github"
     message = f"{cell.variant} needs a machine of {cell.system}; this one is {toolchain.system()}"
@@ -47,10 +47,10 @@ def require(cell: Cell, ask: Ask) -> None:
 
 
 def require_by_nix(cell: Cell, kernel: Kernel, ask: Ask) -> None:
-    """Refuse a cell of another system that Nix cannot compile here: there, only the pinned compilers do.
+    """Refuse a cell of another system that Nix cannot compile here: Nix needs the pinned compilers for it.
 
     Raises:
-        NotHereError: with what is lacking.
+        NotHereError: with the tools that are missing.
     """
     if not ask.compilers:
         here = ", where --toolchain pinned compiles it" if possible(cell.backend, cell.system) else ""
@@ -63,23 +63,23 @@ def require_by_nix(cell: Cell, kernel: Kernel, ask: Ask) -> None:
 
 
 def possible(backend: Backend, system: str) -> bool:
-    """Whether a machine like this one compiles for a system, where it has the compiler."""
+    """Whether machines of this kind can compile for a system, given the compilers."""
     known = built_systems()
     here = known.get(toolchain.system())
     return here is not None and None not in (here.triple, known[system].triple) and backend in _BACKENDS
 
 
 def targets() -> tuple[str, ...]:
-    """Return the systems that a machine like this one compiles for, where it has the compilers."""
+    """Return the systems that machines of this kind can compile for, given the compilers."""
     here = toolchain.system()
     return tuple(system for system in built_systems() if system != here and possible(Backend.CPU, system))
 
 
 def require_no_python(cell: Cell, project: Project) -> None:
-    """Refuse a kernel that includes Python's headers: those of this machine are for its own processor.
+    """Refuse a kernel that includes Python's headers: this machine's headers are for its own processor.
 
     Raises:
-        NotHereError: it does.
+        NotHereError: it includes them.
     """
     if cell.python is not None or source_scan.needed_by(project):
         raise NotHereError(
@@ -89,10 +89,10 @@ def require_no_python(cell: Cell, project: Project) -> None:
 
 
 def environment(known: Pins, wanted: PinSet, requirement: Requirement, cell: Cell) -> PinSet:
-    """Return the environment of a cell of another system with programs that this machine runs.
+    """Return the environment of another system's cell, with programs that run on this machine.
 
     Raises:
-        NotHereError: such a program is not pinned, or the toolkit would be this machine's own.
+        NotHereError: such a program is not pinned, or the toolkit would be this machine's, not a pinned one.
     """
     here = toolchain.system()
     own_requirement = replace(requirement, python=wanted.python, system=here)

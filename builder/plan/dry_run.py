@@ -1,4 +1,4 @@
-"""Dry run: say of each cell whether it would be built, and why."""
+"""Dry run: tell for each cell whether it would be built, and why."""
 
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
@@ -26,9 +26,9 @@ class DryRun:
     key: str | None = None
     changes: tuple[Change, ...] = ()
     not_reproducible: str | None = None
-    """The reason for which its bytes need not be the same elsewhere."""
+    """Why its bytes may differ elsewhere."""
     size: SizeEstimate | None = None
-    """The estimated size of its wheel, where its kernel has a limit."""
+    """The estimated size of its wheel, if its kernel has a limit."""
 
     @property
     def text(self) -> str:
@@ -58,14 +58,14 @@ class DryRun:
 
 
 def preview(build: KernelBuild) -> tuple[DryRun, ...]:
-    """Say for each cell whether the store has it, or which field changed since its last build."""
+    """Tell for each cell whether the store has it, or which field changed since its last build."""
     build.ask.store.prepare()
     planner = Planner(kernel=build.kernel, ask=build.ask)
     return tuple(_plan(planner, cell) for cell in build.cells)
 
 
 def find(store: Store, key: str) -> StoredWheel | Damaged | None:
-    """Return what a store has under a key; an entry with an unreadable report counts as damaged."""
+    """Return the store's entry for a key; an entry with an unreadable report counts as damaged."""
     found = store.find(key)
     if isinstance(found, StoredWheel):
         try:
@@ -76,7 +76,7 @@ def find(store: Store, key: str) -> StoredWheel | Damaged | None:
 
 
 def why(kernel: Kernel, ask: Ask, cell: Cell, *, record: BuildRecord, found: StoredWheel | Damaged | None) -> str:
-    """Say in a line why a cell is a hit, or why it is built."""
+    """Return a line that says why a cell is a hit, or why it is built."""
     if isinstance(found, Damaged):
         return f"the entry in the store is damaged and is built again: {found.why}"
     if isinstance(found, StoredWheel):
@@ -92,7 +92,7 @@ def _plan(planner: Planner, cell: Cell) -> DryRun:
         record = planner.record(spec)
     except NotHereError as error:
         return DryRun(cell=cell, action="skip", reason=str(error))
-    except ConfigError:  # of no cell alone
+    except ConfigError:  # a problem of the kernel, not of this cell
         raise
     except BuilderError as error:
         return DryRun(cell=cell, action="refuse", reason=str(error))

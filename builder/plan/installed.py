@@ -1,4 +1,4 @@
-"""The framework of the current Python, for builds without isolation: whether it is that of a cell."""
+"""Check the framework of the current Python, for builds without isolation."""
 
 import re
 
@@ -15,7 +15,7 @@ def framework_of(cell: Cell, has: CurrentPython) -> tuple[InstalledPackages, Fra
     """Return the path and the identity of an interpreter's framework for a cell.
 
     Raises:
-        NotHereError: there is none, or it is not the one of the cell.
+        NotHereError: there is none, or it is not the cell's.
     """
     name, site = "torch", has.torch
     if cell.framework is Framework.TVM_FFI:
@@ -39,7 +39,7 @@ def framework_of(cell: Cell, has: CurrentPython) -> tuple[InstalledPackages, Fra
 
 
 def _require(cell: Cell, found: FrameworkIdentity) -> None:
-    """Refuse a torch of another version than the cell's; a stable ABI cell builds with any."""
+    """Refuse a torch of another version than the cell's; a stable ABI cell accepts any."""
     if cell.framework is not Framework.TORCH or cell.stable_abi is not None:
         return
     version = found.version.partition("+")[0]
@@ -51,7 +51,7 @@ def _require(cell: Cell, found: FrameworkIdentity) -> None:
         )
     fact = cell.backend.facts.torch_device
     toolkit = found.facts.get(fact or "", "")
-    # A toolkit of a known release has to be installed; torch does not name the release of oneAPI.
+    # The installed toolkit must have a known release; torch does not name the release of oneAPI.
     named = cell.toolkit is not None and cell.backend is not Backend.XPU
     if fact is not None and (not toolkit or (named and not f"{toolkit}.".startswith(f"{cell.toolkit}."))):
         names = (backend.facts.torch_device or "" for backend in Backend)

@@ -1,4 +1,4 @@
-"""The kernels that a command is about: what it makes of each, and why it makes nothing of others."""
+"""The kernels of a command: the result for each, or the reason why there is none."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,12 +16,12 @@ T = TypeVar("T")
 
 
 class SameNameError(BuilderError):
-    """A kernel has the name of an earlier one: their wheels would have the same names, too."""
+    """Two kernels have the same name, so their wheels would have the same names, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """A kernel that cannot be used, and why."""
+    """A kernel that cannot be used, with the reason."""
 
     folder: Path
     error: BuilderError
@@ -29,16 +29,16 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen(Generic[T]):
-    """What a command makes of kernels, and why it makes nothing of others."""
+    """The results of a command for several kernels, and the reasons why others have none."""
 
     found: tuple[T, ...]
     left_out: Mapping[str, str]
-    """The reason for which a kernel has no part in what is asked for, by its name."""
+    """The reasons why the request excludes a kernel, by the kernel's name."""
     refusals: tuple[Refusal, ...]
 
 
 def load(folders: Sequence[Path]) -> tuple[tuple[Kernel, ...], tuple[Refusal, ...]]:
-    """Read several kernels; return also what is wrong with those that cannot be used: their names come last."""
+    """Read several kernels; return also the refusals, with clashes of names last."""
     found: dict[str, Kernel] = {}
     unreadable: list[Refusal] = []
     clashes: list[Refusal] = []
@@ -58,7 +58,7 @@ def load(folders: Sequence[Path]) -> tuple[tuple[Kernel, ...], tuple[Refusal, ..
 
 
 def _no_kernel(folder: Path) -> BuilderError | None:
-    """Return what is wrong with a name that is that of no kernel: mostly, a shell has expanded a pattern."""
+    """Return the error for a path that is not a kernel: mostly, a shell has expanded a pattern."""
     if os.path.lexists(folder / CONFIG):
         return None
     why = f"has no {CONFIG}" if folder.is_dir() else "is not a folder" if os.path.lexists(folder) else "is not there"
@@ -69,10 +69,10 @@ def _no_kernel(folder: Path) -> BuilderError | None:
 
 
 def in_scope(folders: Sequence[Path], scope: Scope, *, several: bool) -> Chosen[tuple[Kernel, Scope]]:
-    """Read kernels, each with the part of a scope that it has: of `several`, only the backends of each count.
+    """Read kernels, each with its scope: for `several`, the scope keeps only the backends that the kernel has.
 
     Raises:
-        BuilderError: the one kernel cannot be read, or the scope names a backend that none of several has.
+        BuilderError: the only kernel cannot be read, or the scope names a backend that none of several kernels has.
     """
     if not several:
         one = tuple((kernels.load(folder), scope) for folder in folders)
@@ -103,20 +103,19 @@ def of_each(
     nothing: str,
     remedy: str | None = None,
 ) -> Chosen[T]:
-    """Return what is made of each kernel.
+    """Call `make` for each kernel, and collect the results.
 
     Args:
         chosen: The kernels, each with its scope.
-        make: What makes it. Of `several`, the error of one keeps no other from being made.
-        several: Whether they are shown as several.
-        why_left_out: Returns the reason for which an error means that the kernel has no part in what is asked for;
-            None for one that says what is wrong with it.
-        nothing: What is said where nothing is made of any, and nothing is wrong; the reasons are added.
-        remedy: What helps then.
+        make: Makes the result of a kernel. For `several`, an error of one does not affect the others.
+        several: Whether results have the form for several kernels.
+        why_left_out: Returns a reason if an error means that the request excludes the kernel; else None.
+        nothing: The message if there is neither a result nor a problem; the reasons are added.
+        remedy: The remedy in that message.
 
     Raises:
-        BuilderError: that of the one kernel.
-        NothingToDoError: nothing is made of any.
+        BuilderError: the error of the only kernel.
+        NothingToDoError: there is no result.
     """
     found: list[T] = []
     left_out, refusals = dict(chosen.left_out), list(chosen.refusals)
@@ -140,7 +139,7 @@ def of_each(
 
 
 def joined(errors: Sequence[BuilderError]) -> BuilderError:
-    """Return one error that says all of several, with the worst exit code."""
+    """Join several errors into one, with the worst exit code."""
     if len(errors) == 1:
         return errors[0]
     worst = max(errors, key=lambda error: error.exit_code)
@@ -149,7 +148,7 @@ def joined(errors: Sequence[BuilderError]) -> BuilderError:
 
 
 def texts(refusals: Iterable[Refusal]) -> dict[str, str]:
-    """Return what is wrong with each kernel by its folder, for programs."""
+    """Return the problem of each kernel by folder, for programs."""
     found: dict[str, str] = {}
     for refusal in refusals:
         key = refusal.folder.as_posix()

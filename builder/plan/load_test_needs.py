@@ -1,4 +1,4 @@
-"""The needs of a load test besides the environment of the build: packages, and kernels on which its kernel depends."""
+"""Find what a load test needs in addition to the build's environment: packages, and the kernel's dependencies."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ from builder.wheel.archive import WheelError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadTestNeeds:
-    """The packages and kernels of load tests; a test that may fail goes on without those that cannot be had."""
+    """The packages and kernels for load tests; if a test may fail, missing ones are skipped."""
 
     kernel: Kernel
     ask: Ask
@@ -31,15 +31,15 @@ class LoadTestNeeds:
     processes: Processes
 
     def packages(self, spec: Spec, base: pins.PinSet, requirement: pins.Requirement) -> pins.PinSet | None:
-        """Return the wheels that are needed beside those of the build; None where there are none.
+        """Return the additional wheels for the load test; None if there are none.
 
         Args:
-            spec: What is built.
+            spec: The build.
             base: The wheels of the build's own environment.
-            requirement: What that environment is for.
+            requirement: The requirement that this environment meets.
 
         Raises:
-            ToolError: what the wheel will require cannot be resolved.
+            ToolError: the wheel's requirements cannot be resolved.
         """
         if self.rule is LoadTestRule.SKIP or isinstance(loader_of(spec, self.ask.environ), NotLoadable):
             return None
@@ -49,7 +49,7 @@ class LoadTestNeeds:
         return found if found.wheels else None
 
     def lacking(self, cell: Cell, error: NotHereError) -> NotHereError:
-        """Return the error of packages that cannot be had, with what they are for."""
+        """Return the error about missing packages, with their purpose."""
         names = (*wanted(self.kernel, cell), *self.kernel.config.wheel.requires)
         return NotHereError(
             f"the load test needs {', '.join(names)}: {error.message}",
@@ -57,10 +57,10 @@ class LoadTestNeeds:
         )
 
     def kernels(self, cell: Cell) -> tuple[Mapping[str, Path], tuple[KernelFolder, ...]]:
-        """Return the wheels of kernels that this one depends on, and those that its lock names.
+        """Return the wheels of the kernel's dependencies, and the kernels in its lock.
 
         Raises:
-            BuilderError: one cannot be had, or is not what the lock says.
+            BuilderError: one is not available, or does not have the locked hash.
         """
         if self.rule is LoadTestRule.SKIP or not depended(self.kernel, cell.backend):
             return {}, ()
@@ -69,7 +69,7 @@ class LoadTestNeeds:
         return {name: path for name, path in found.items() if path is not None}, self._locked(cell)
 
     def _with_required(self, cell: Cell, base: pins.PinSet, declared: pins.PinSet) -> pins.PinSet:
-        """Add what [wheel] requires."""
+        """Add the requirements in [wheel]."""
         requires = self.kernel.config.wheel.requires
         if not requires:
             return declared
@@ -84,7 +84,7 @@ class LoadTestNeeds:
         return replace(declared, wheels=tuple(wheels[name] for name in sorted(wheels)))
 
     def _locked(self, cell: Cell) -> tuple[KernelFolder, ...]:
-        """Fetch the kernels of the lock that are not there, and verify all."""
+        """Fetch the locked kernels that the store lacks, and verify all."""
         from builder.environment import download, locked_kernels  # noqa: PLC0415  few kernels need it
 
         fetching = download.Fetching(
@@ -100,7 +100,7 @@ class LoadTestNeeds:
             return ()
 
     def _go_on_after(self, error: BuilderError, cell: Cell) -> None:
-        """Tell an error of a test that may fail, and raise that of any other."""
+        """Report the error if the load test may fail; otherwise raise it."""
         if self.rule is not LoadTestRule.TRY:
             raise error
         self.step(cell, error.message.splitlines()[0])
@@ -113,7 +113,7 @@ def names(kernel: Kernel, cell: Cell) -> tuple[tuple[str, str], ...]:
 
 
 def in_order(found: Sequence[Kernel]) -> tuple[int, ...]:
-    """Return the places of kernels, those that others depend on first; of a circle, one has to be the first."""
+    """Return the order of kernels, dependencies first; a circle is cut at some kernel."""
     modules = {kernel.config.general.name.module: number for number, kernel in enumerate(found)}
     order: dict[int, None] = {}
     visited: set[int] = set()
@@ -139,13 +139,13 @@ def _variants(cell: Cell) -> tuple[str, ...]:
 
 
 def _wheels(module: str, cell: Cell, ask: Ask) -> Iterator[Path]:
-    """Yield the wheels of a kernel that a user of `cell` could have with it; those of the output folder first."""
+    """Yield wheels of a kernel that fit a user of `cell`, beginning with the output folder."""
     variants = _variants(cell)
     for folder in (ask.output, *sorted((ask.store.root / "wheels").glob("[!.]*"))):
         for path in sorted(folder.glob(f"{module}-*.whl")):
             try:
                 found = kernel_wheel.read(path)
             except WheelError:
-                continue  # of another tool, or half of one
+                continue  # from another tool, or incomplete
             if found.module == module and str(found.variant) in variants:
                 yield path

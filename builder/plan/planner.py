@@ -1,4 +1,4 @@
-"""Find the environment, the tools and the build key of a cell; if the store knows enough, no environment is made."""
+"""Find the environment, tools and build key of a cell, without making an environment if the store has the facts."""
 
 import contextlib
 import threading
@@ -34,34 +34,34 @@ from builder.toolchain.tool import Search, Tool, no_digest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
-    """Facts that only an installed environment tells, remembered by the store for its pins."""
+    """Facts that only an installed environment tells; the store remembers them for its pins."""
 
     framework: FrameworkIdentity
     cuda: Mapping[str, str] | None = None
-    """Version and digest of the nvcc among the pinned wheels."""
+    """Version and digest of the nvcc in the pinned wheels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planner:
-    """Finds the specs of a kernel's cells, and what they are built with; several threads may ask."""
+    """Finds the specs of a kernel's cells, and their environments and tools; several threads may use it."""
 
     kernel: Kernel
     ask: Ask
     step: Callable[[Cell, str], None] = lambda _cell, _text: None
-    """Is told of each step; nobody listens to a dry run."""
+    """Called for each step; a dry run has no listener."""
     processes: Processes = field(default_factory=Processes)
     reach: Reach = field(default_factory=Reach)
-    """The indexes that answered; the cells of a run share it."""
+    """The reachability of indexes, shared by the cells of a run."""
     known: pins.Pins = field(default_factory=pins.load)
     _projects: dict[Backend, Project] = field(default_factory=dict)
     _installed: list[CurrentPython] = field(default_factory=list)
-    """The frameworks of the current environment, which is looked at once."""
+    """The frameworks of the current environment, which is examined once."""
     _frameworks: dict[Framework, FrameworkIdentity] = field(default_factory=dict)
     """The identities of the frameworks in the current environment."""
     _pythons: dict[str, Path | None] = field(default_factory=dict)
-    """The Pythons of tags; uv is asked once for each, and not for each cell."""
+    """The Pythons by tag; uv is asked once for each tag, and not for each cell."""
     _makers: dict[str, Path] = field(default_factory=dict)
-    """The interpreters by which environments are made, by their tags."""
+    """The interpreters that make environments, by tag."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def spec(self, cell: Cell) -> Spec:
@@ -81,7 +81,7 @@ class Planner:
         environment: PinnedPackages | InstalledPackages
         with _failing_as_tool():
             if not cell.noarch and cell.backend is Backend.CUDA and cell.toolkit is not None:
-                # A compiler that nvcc would refuse is refused before anything is fetched.
+                # Refuse a compiler that nvcc would refuse before anything is fetched.
                 search = Search(environ=self.ask.environ, digest=self.ask.store.digest)
                 this_machine.require_for_nvcc(search, cell.toolkit, target=cell.system if crosses else None)
             if self.ask.isolation:
@@ -94,7 +94,7 @@ class Planner:
         return Spec(kernel=self.kernel.root, cell=cell, environment=environment, options=options)
 
     def record(self, spec: Spec) -> BuildRecord | None:
-        """Return the build record, if no environment has to be made to know it.
+        """Return the build record; None if that needs an environment which does not exist yet.
 
         Raises:
             NotHereError: this machine lacks something that the cell needs.
@@ -111,14 +111,14 @@ class Planner:
             cell, environ, digest = spec.cell, self.ask.environ, self.ask.store.digest
             if known.cuda is None:
                 tools = toolchain.of_cell(cell, environ=environ, digest=digest)
-            else:  # an nvcc from pinned wheels is known by its pins, and need not be installed
+            else:  # the pins identify an nvcc from wheels, so it need not be installed
                 target = cell.system if toolchain.crosses(cell) else None
                 compilers = toolchain.find(Backend.CPU, environ=environ, digest=digest, target=target)
                 tools = replace(compilers, cuda=Tool(path=Path("nvcc"), **known.cuda))
             return record_of(self._job(spec, known.framework, tools))
 
     def job(self, spec: Spec) -> Job:
-        """Make the environment of a spec, if it is not there, and return its job.
+        """Make the environment of a spec, unless it exists, and return its job.
 
         Raises:
             NotHereError: this machine lacks something.
@@ -150,7 +150,7 @@ class Planner:
 
     @contextlib.contextmanager
     def held(self, spec: Spec) -> Iterator[Job]:
-        """Make the environment, and keep all that the build needs of the store from being removed.
+        """Make the environment, and lock everything in the store that the build needs against removal.
 
         Raises:
             NotHereError: this machine lacks something.
@@ -162,13 +162,13 @@ class Planner:
                 used = self._used(job)
                 for name in used:
                     held.enter_context(store.use(name))
-                # What was removed as unused in between is made again.
+                # Make again what was removed as unused in between.
                 if all(path.is_dir() for path in used.values()):
                     yield job
                     return
 
     def _used(self, job: Job) -> Mapping[str, Path]:
-        """Return the folders of the store that a build needs, each by the lock that keeps it from being removed."""
+        """Return the store's folders that a build needs, by the names of the locks that prevent their removal."""
         fetched = self.ask.store.root / HEADERS
         headers = [folder for folder in job.spec.headers.values() if folder.parent == fetched]
         sources = [tree.parent for tree in job.spec.sources.values()]
@@ -201,7 +201,7 @@ class Planner:
                 self.known, requirement, search=self._search, preferred=preferred, only=cell.python
             )
         except interpreters.NoPythonError:
-            # It only runs CMake, where nothing is compiled against Python or imported to be tested.
+            # The environment only runs CMake: nothing is compiled against Python, and nothing is imported in a test.
             at_hand = interpreters.at_hand(preferred)
             if at_hand is None or cell.python is not None or source_scan.needed_by(project):
                 raise
@@ -214,12 +214,12 @@ class Planner:
         if toolchain.crosses(cell):
             wanted = crossing.environment(self.known, wanted, requirement, cell)
         if cell.backend is not Backend.CPU and not any(wheel.name == NVCC for wheel in wanted.wheels):
-            # A cell whose toolkit this machine lacks is refused before gigabytes are fetched for it.
+            # Refuse a cell whose toolkit this machine lacks before gigabytes are fetched for it.
             toolchain.of_cell(cell, environ=self.ask.environ, digest=no_digest)
         return pinned.at(wanted, self.ask.store.root)
 
     def _requirement(self, cell: Cell) -> pins.Requirement:
-        """Return what the environment of a cell is for, before a Python is chosen; one without code is loaded here."""
+        """Return the requirement of a cell's environment without its Python; a noarch wheel's torch must load here."""
         return self.known.need(replace(cell, system=toolchain.system()) if cell.noarch else cell)
 
     def _search(self, tag: str) -> Path | None:
@@ -230,7 +230,7 @@ class Planner:
             return self._pythons[tag]
 
     def _job(self, spec: Spec, framework: FrameworkIdentity, tools: Toolchain | None) -> Job:
-        """Return the job of a spec, as far as its build key is made of it."""
+        """Return the job of a spec, with the parts that its build key needs."""
         return Job(
             spec=spec,
             kernel=self.kernel,
@@ -242,7 +242,7 @@ class Planner:
         )
 
     def maker(self, tag: str) -> Path:
-        """Return the interpreter by which the environments of a tag are made, which a spec has chosen."""
+        """Return the interpreter that makes the environments of a tag, as chosen for a spec."""
         return self._makers[tag]
 
     def _make(self, spec: Spec, wanted: pins.PinSet, *, bytecode: bool = False) -> PinnedPackages:
@@ -257,7 +257,7 @@ class Planner:
         return pinned.make(wanted, store_root=self.ask.store.root, python=python, installer=installer)
 
     def _test_environment(self, spec: Spec) -> PinnedPackages | None:
-        """Make what the load test has after the environment of the build, which stays as it is."""
+        """Make the additional environment for the load test; the build's environment stays unchanged."""
         if isinstance(spec.environment, InstalledPackages):
             return None
         requirement = replace(self._requirement(spec.cell), python=spec.environment.pins.python)
@@ -287,7 +287,7 @@ class Planner:
         return header_folders.fetched(self.kernel.config, cell.backend, environ=self.ask.environ, root=root)
 
     def _sources(self, cell: Cell) -> Mapping[str, Path]:
-        """Fetch the foreign sources of a cell that are not there, and verify all of them."""
+        """Fetch the foreign sources of a cell that the store lacks, and verify all."""
         names = () if cell.noarch else used_sources(self.kernel.config, cell.backend)
         if not names:
             return {}
@@ -312,12 +312,12 @@ def pinned_wheels(
     environ: Mapping[str, str],
     any_python: bool = False,
 ) -> pins.PinSet:
-    """Return the wheels that a cell is built with, sorted by name, as `environmentOf` of `cells.nix` does.
+    """Return the wheels to build a cell with, sorted by name, as `environmentOf` in `cells.nix` does.
 
-    With `any_python`, for a kernel that needs nothing of Python, those of others serve where one is not pinned.
+    `any_python` allows wheels for other Pythons, for a kernel that does not use Python.
 
     Raises:
-        MissingPinsError: some part is not pinned for this Python and system.
+        MissingPinsError: a part is not pinned for this Python and system.
     """
     base = known.environment(requirement, any_python=any_python)
     headers = header_folders.wheels(config, cell.backend, environ=environ)
@@ -328,7 +328,7 @@ def pinned_wheels(
 
 @contextlib.contextmanager
 def _failing_as_tool() -> Iterator[None]:
-    """Turn any error here into a tool's failure; a `NotHereError` stays one."""
+    """Turn any error into a tool's failure, except a `NotHereError`."""
     try:
         yield
     except (ConfigError, ToolError):

@@ -1,8 +1,8 @@
-"""The estimated size of a wheel, by the last build of its cell here, where its kernel has `max-size`.
+"""Estimate the size of a wheel from the last build of its cell on this machine, if its kernel has `max-size`.
 
-An estimate follows sources and architectures that come and go: what an architecture took for one source, it takes for
-each. It knows nothing of what is in a source, or of other flags, so it warns and never refuses: the audit of the wheel
-does that. A build that it refused is remembered, too.
+An estimate adapts to added and removed sources and architectures: it assumes the same size for each source of an
+architecture. It does not know the sources' content or the flags, so it only warns; the audit of the wheel refuses. A
+refused build is remembered, too.
 """
 
 import contextlib
@@ -29,23 +29,23 @@ _WAYS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeEstimate:
-    """The size that the wheel of a cell will have, as far as that is known."""
+    """The expected size of a cell's wheel, as far as it is known."""
 
     variant: str
     limit: WheelSize
     bytes: int | None
-    """None where no build of the cell is remembered."""
+    """The size; None if no build of the cell is remembered."""
     ways: tuple[str, ...] = ()
-    """The changes that would make it smaller."""
+    """Changes that would make it smaller."""
 
     @property
     def exceeds(self) -> bool:
-        """Whether it is more than the kernel allows."""
+        """Whether the wheel is larger than the kernel allows."""
         return self.bytes is not None and self.bytes > self.limit.bytes
 
     @property
     def text(self) -> str:
-        """The same in words."""
+        """The estimate in words."""
         if self.bytes is None:
             return f"no estimate of its size before its first build here; {self.limit} are allowed"
         found = f"about {shown(self.bytes)} by its last build here"
@@ -55,7 +55,7 @@ class SizeEstimate:
 
 
 def of(store: Store, kernel: Kernel, cell: Cell) -> SizeEstimate | None:
-    """Return the estimate for a cell; None where its kernel has no limit, which nobody asks about."""
+    """Return the estimate for a cell; None if its kernel has no limit."""
     limit = kernel.config.wheel.max_size
     if limit is None:
         return None
@@ -75,13 +75,13 @@ def of(store: Store, kernel: Kernel, cell: Cell) -> SizeEstimate | None:
             now=_sources(kernel, cell),
         )
         bytes_now = round(share * then.packed)
-    except (KeyError, TypeError, ValueError, AttributeError):  # another version of this tool wrote it
+    except (KeyError, TypeError, ValueError, AttributeError):  # another version of builder wrote the note
         return none
     return SizeEstimate(variant=cell.variant, limit=limit, bytes=bytes_now, ways=ways_out(then))
 
 
 def warnings(builds: Iterable[KernelBuild]) -> Iterator[str]:
-    """Yield a line for each cell whose wheel will be too large; nothing of quick builds."""
+    """Yield a warning for each cell whose wheel will be too large; none for quick builds."""
     for build in builds:
         for cell in () if build.ask.options.only else build.cells:
             found = of(build.ask.store, build.kernel, cell)
@@ -90,7 +90,7 @@ def warnings(builds: Iterable[KernelBuild]) -> Iterator[str]:
 
 
 def remember(store: Store, kernel: Kernel, cell: Cell, folder: Path) -> None:
-    """Note what takes the bytes of the wheel in a folder, where there is one; it may be too large, or wrong."""
+    """Remember the sizes of the parts of the wheel in a folder, if there is one; it may be too large or invalid."""
     if kernel.config.wheel.max_size is None:
         return
     from builder.audit import sizes  # noqa: PLC0415
@@ -106,7 +106,7 @@ def _note(kernel: Kernel, cell: Cell) -> str:
 
 
 def _sources(kernel: Kernel, cell: Cell) -> dict[str, int]:
-    """Return how many sources a cell compiles for each architecture."""
+    """Return the number of sources that a cell compiles for each architecture."""
     left_out = absent_components(kernel.config, cell)
     found: Counter[str] = Counter()
     for name, part in kernel.config.components(cell.backend).items():
@@ -117,9 +117,9 @@ def _sources(kernel: Kernel, cell: Cell) -> dict[str, int]:
 
 
 def _share(whole: int, code: Sequence[tuple[str, int]], *, before: Mapping[str, int], now: Mapping[str, int]) -> float:
-    """Return what a wheel will have of the bytes that it had, with other numbers of sources for each architecture.
+    """Return the expected ratio of a wheel's new size to its old one, given the old and new sources by architecture.
 
-    `code` are the bytes of device code by architecture, of `whole` bytes in all.
+    `code` has the bytes of device code by architecture, out of `whole` bytes.
     """
     found: Counter[str] = Counter()
     for arch, size in code:

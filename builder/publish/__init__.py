@@ -1,1 +1,1 @@
-"""Publish: a site to a directory or a bucket, a hub layout to the hub. What was published never changes."""
+"""Publish a site to a directory or a bucket, or a hub layout to the hub. Published files never change."""

@@ -1,4 +1,4 @@
-"""Lay wheels out as the hub has them: `<variant>/…`, each directory complete or absent."""
+"""Lay wheels out for the hub: `<variant>/…`, each directory complete or absent."""
 
 import contextlib
 import os
@@ -25,11 +25,11 @@ _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """The commit that a kernel was built from."""
+    """The commit from which a kernel was built."""
 
     id: str
     dirty: bool = False
-    """Whether files that git knows were changed since."""
+    """Whether tracked files differed from the commit."""
 
     def __post_init__(self) -> None:
         if _COMMIT.fullmatch(self.id) is None:
@@ -40,7 +40,7 @@ class Commit:
 
 
 def commit_of(directory: Path) -> Commit | None:
-    """Return the commit of the checkout that `directory` is in; None where it is in none.
+    """Return the commit of the checkout around `directory`; None outside a checkout.
 
     Raises:
         ToolError: git cannot be started.
@@ -51,17 +51,17 @@ def commit_of(directory: Path) -> Commit | None:
 
 
 def origin(*, kernel: Path | None, commit: str | None) -> Commit | None:
-    """Return the commit that was given, or else that of the kernel's checkout."""
+    """Return the given commit, or else that of the kernel's checkout."""
     if commit is not None:
         return Commit(id=commit)
     return None if kernel is None else commit_of(kernel)
 
 
 def lay_out(wheels: Sequence[KernelWheel], *, commit: Commit | None = None) -> dict[str, dict[str, Member]]:
-    """Return the files of each variant directory; `metadata.json`, which is completed, is not in their digest.
+    """Return the files of each variant directory; `metadata.json` gets the commit, and is not in their digest.
 
     Raises:
-        BuilderError: the wheels are of several kernels, two are of one variant, or one is a plain library.
+        BuilderError: the wheels belong to several kernels, two have the same variant, or one is a plain library.
     """
     one_kernel(wheels)
     plain = next((each for each in wheels if each.variant.framework is Framework.CTYPES), None)
@@ -83,12 +83,12 @@ def lay_out(wheels: Sequence[KernelWheel], *, commit: Commit | None = None) -> d
 
 
 def variants_in(output: Path) -> tuple[str, ...]:
-    """Return the names of the variants that a directory has, sorted."""
+    """Return the sorted names of the variants in a directory."""
     return tuple(path.name for path in sorted(output.glob("t*")) if path.is_dir() and is_variant(path.name))
 
 
 def is_variant(name: str) -> bool:
-    """Whether a folder is named as a variant is."""
+    """Whether a folder has the name of a variant."""
     try:
         Variant.parse(name)
     except ValueError:
@@ -99,10 +99,10 @@ def is_variant(name: str) -> bool:
 def write(
     tree: Mapping[str, Mapping[str, Member]], output: Path, *, card: str | None = None, overwrite: bool = False
 ) -> tuple[str, ...]:
-    """Write variant directories under `output` and return those that were not there; one that is there stays if equal.
+    """Write variant directories under `output`, and return the new ones; an equal existing one stays.
 
     Raises:
-        NothingToDoError: a variant is there with other content, and `overwrite` is not set.
+        NothingToDoError: a variant exists with other content, and `overwrite` is not set.
         BuilderError: `output` cannot be written.
     """
     output = Path(os.path.abspath(output))  # noqa: PTH100  resolve() would follow a link that is to be replaced
@@ -136,7 +136,7 @@ def write(
 
 @contextlib.contextmanager
 def _staging(output: Path) -> Iterator[Path]:
-    """Give a directory on the same disk; the lock says whether one that is there belongs to a living process."""
+    """Yield a directory on the same disk; its lock tells whether an existing one belongs to a living process."""
     aside = output / ".part"
     held = os.open(output, os.O_RDONLY)
     try:
@@ -147,7 +147,7 @@ def _staging(output: Path) -> Iterator[Path]:
     finally:
         shutil.rmtree(aside, ignore_errors=True)
         with contextlib.suppress(OSError):
-            output.rmdir()  # what was made for nothing
+            output.rmdir()  # created for nothing
         os.close(held)
 
 
@@ -173,12 +173,12 @@ def _equal(folder: Path, files: Mapping[str, Member]) -> bool:
     if folder.is_symlink() or not folder.is_dir():
         return False
     found = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if not path.is_dir()}
-    found.pop(SIGNATURE_FILE, None)  # it stays with what it signs
+    found.pop(SIGNATURE_FILE, None)  # it stays with the file that it signs
     return found.keys() == files.keys() and all(_has(path, files[name]) for name, path in found.items())
 
 
 def _has(path: Path, member: Member) -> bool:
-    """Whether a file of its own has the content of a member."""
+    """Whether a plain file has the content of a member."""
     if path.is_symlink() or path.stat().st_size != member.size:
         return False
     with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""The card of a kernel on the hub: CARD.md, with what the wheels know filled in."""
+"""The card of a kernel on the hub: CARD.md, completed with facts from the wheels."""
 
 import re
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9.-]*", re.ASCII)
 
 
 def read(kernel: Path | None) -> str | None:
-    """Return the CARD.md of a kernel's directory, if there is one.
+    """Return the CARD.md of a kernel's directory; None without one.
 
     Raises:
         BuilderError: it cannot be read.
@@ -39,7 +39,7 @@ def read(kernel: Path | None) -> str | None:
 
 
 def fill(text: str | None, kernel_wheel: KernelWheel, *, variants: Sequence[str], repo_id: str | None = None) -> str:
-    """Return a card with its front matter complete and its two marks replaced; without `text`, a whole one.
+    """Complete the front matter of a card and replace its two marks; without `text`, return a default card.
 
     Raises:
         BuilderError: `repo_id` is not the name of a repository.
@@ -63,14 +63,14 @@ def fill(text: str | None, kernel_wheel: KernelWheel, *, variants: Sequence[str]
 
 
 def _front_matter(yaml: str, kernel_wheel: KernelWheel) -> str:
-    """Return the front matter with the keys that the hub needs; those that the author wrote stay as they are."""
+    """Return the front matter with the keys that the hub needs; the author's own keys stay unchanged."""
     license_ = kernel_wheel.metadata.license or ""
     wanted = {"library_name": "kernels", "tags": "[kernel]"}
     if _PLAIN.fullmatch(license_):
         wanted["license"] = license_.lower()
     elif license_:
         wanted["license"] = "other"
-        wanted["license_name"] = json_text.line(license_)  # a JSON string is a YAML string
+        wanted["license_name"] = json_text.line(license_)  # a JSON string is a valid YAML string
     have = set(re.findall(r"^([A-Za-z_-]+):", yaml, re.MULTILINE))
     if "license" in have:
         wanted.pop("license_name", None)

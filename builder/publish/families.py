@@ -1,9 +1,9 @@
-"""Wheels for one family of GPUs each, made from a wheel for all: the same files, with the device code of that family.
+"""Make a wheel for each family of GPUs from a wheel for all: the same files, with only that family's device code.
 
-A family is the GPUs of one major compute capability, whose first names it: `sm90` for 9.x. Of each fat binary a wheel
-of a family has the images of that family, and what its GPUs run in lack of these: each GPU runs of it what it runs of
-the whole wheel. Its file has a build tag (`-90sm-`), and is otherwise named as the whole one, since it is the same
-version of the same kernel; its `metadata.json` names the architectures that it has.
+A family has the GPUs of one major compute capability, and is named after the first: `sm90` for 9.x. A family's wheel
+keeps the images of its family in each fat binary, and other images that its GPUs would run, so each GPU runs the same
+code as with the whole wheel. The file name has a build tag (`-90sm-`), but is otherwise that of the whole wheel, since
+kernel and version are the same; its `metadata.json` lists the remaining architectures.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -24,7 +24,7 @@ from builder.wheel.kernel_wheel import KernelWheel
 from builder.wheel.sbom import with_files
 
 _WITH_BUILD_TAG = 6
-"""Fields of the name of a wheel that has a build tag."""
+"""The number of fields in a wheel's file name with a build tag."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -43,20 +43,20 @@ class Family:
 
     @property
     def build_tag(self) -> str:
-        """The build tag in the names of its wheels, between version and tags; it begins with a digit, as it must."""
+        """The build tag in its wheels' names, between version and tags; it must begin with a digit."""
         return f"{self.major}0sm"
 
     @property
     def gpus(self) -> tuple[Gpu, ...]:
-        """The GPUs of it that are known."""
+        """The known GPUs of the family."""
         return tuple(gpu for gpu in known() if gpu.backend is Backend.CUDA and _major(gpu.arch) == self.major)
 
     def wanted(self, group: Collection[Image]) -> Group:
-        """Return the images of a fat binary that are of this family, or that one of its GPUs would run.
+        """Return the images of a fat binary for this family, and others that one of its GPUs would run.
 
-        PTX of another family comes with the machine code that was made of it: lists of architectures cannot name it
-        alone. Where one of its GPUs has nothing, an image for everybody stays if there is one: special code alone, such
-        as `9.0a`, is what nobody else lacks.
+        PTX of another family stays together with its machine code, since lists of architectures cannot name it alone.
+        If a GPU of the family has no code, a general image stays if there is one. Special code, such as `9.0a`, does
+        not count as missing for other GPUs.
         """
         run = [gpus.chosen(gpu, group) for gpu in self.gpus]
         archs = {image.arch for image in group if _major(image.arch) == self.major}
@@ -69,7 +69,7 @@ class Family:
 
 
 def of(wheel: KernelWheel) -> tuple[Family, ...]:
-    """Return the families for which a wheel has device code; none for a wheel without that of CUDA.
+    """Return the families for which a wheel has device code; empty for a wheel without CUDA code.
 
     Raises:
         BuilderError: its device code cannot be read.
@@ -86,15 +86,15 @@ def of(wheel: KernelWheel) -> tuple[Family, ...]:
 
 
 def all_known() -> tuple[Family, ...]:
-    """Return the families of all GPUs that are known."""
+    """Return the families of all known GPUs."""
     return tuple(map(Family, sorted({_major(gpu.arch) for gpu in known() if gpu.backend is Backend.CUDA})))
 
 
 def require_whole(wheel: KernelWheel) -> None:
-    """Refuse the wheel of a family.
+    """Refuse a wheel that was made for one family.
 
     Raises:
-        WheelError: it is one.
+        WheelError: the wheel is for one family.
     """
     fields = wheel.wheel.path.name.split("-")
     if len(fields) == _WITH_BUILD_TAG and fields[2].endswith("sm"):
@@ -108,7 +108,7 @@ def split(wheel: KernelWheel) -> Iterator[tuple[Family, FinishedWheel]]:
     """Yield the wheel of each family.
 
     Raises:
-        WheelError: it is one of a family already, or signed.
+        WheelError: the wheel is already for one family, or it is signed.
         BuilderError: its device code cannot be read.
     """
     require_whole(wheel)
@@ -173,7 +173,7 @@ def _metadata(
     shared = tuple(arch for arch in whole.shared_code if _major(arch) == family.major)
     required = [name for name in whole.required_gpus if name in GpuName.names() and GpuName(name).gpu in family.gpus]
     ptx = {image.arch for image in images if image.kind == "ptx"}
-    # PTX is listed as `9.0+PTX`, beside machine code.
+    # PTX is listed as `9.0+PTX`, next to machine code.
     machine = (f"{each.arch}+PTX" if each.arch in ptx else each.arch for each in images if each.kind == "sass")
     return whole.of_family(
         str(family),

@@ -22,16 +22,16 @@ _ROOT = "build"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """A directory that `builder bundle` wrote, checked to be complete."""
+    """A directory that `builder bundle` wrote, verified to be complete."""
 
     kernel: str
     version: int
     files: Mapping[str, Path]
-    """The files for the repository, by their paths there."""
+    """The files for the repository, by their paths in it."""
     unsandboxed: tuple[str, ...] = ()
     """Variants that were built without a sandbox."""
     obstacles: Mapping[str, str | None] = field(default_factory=dict)
-    """Why each variant is not to be published, where something speaks against it."""
+    """Why each variant must not be published; None if it may be."""
 
     @property
     def branch(self) -> str:
@@ -46,22 +46,22 @@ class HubCommit:
     add: Mapping[str, Path]
     delete: tuple[str, ...] = ()
     exists: bool = True
-    """Whether the branch is there."""
+    """Whether the branch exists."""
 
     @property
     def empty(self) -> bool:
-        """Whether the branch has all of it."""
+        """Whether the branch already has all files."""
         return not self.add and not self.delete
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitOptions:
-    """The way in which a commit reaches a repository."""
+    """How a commit reaches a repository."""
 
     create_pr: bool = False
-    """As a pull request, for which nobody has to be allowed to write to the repository."""
+    """Open a pull request, which needs no right to write to the repository."""
     private: bool = False
-    """To a repository that only its owners see."""
+    """Require a private repository, or make one."""
 
     def __post_init__(self) -> None:
         if self.create_pr and self.private:
@@ -76,7 +76,7 @@ def read(build: Path) -> Layout:
 
     Raises:
         NothingToDoError: it has no variants.
-        PublishError: a variant is not what its digest says, or they are of different kernels.
+        PublishError: a variant does not match its digest, or the variants belong to different kernels.
     """
     variants = variants_in(build) if build.is_dir() else ()
     if not variants:
@@ -107,7 +107,7 @@ def read(build: Path) -> Layout:
 
 
 def _files(build: Path, tables: Mapping[str, KernelMetadata]) -> Iterator[tuple[str, Path]]:
-    """Yield what goes to the repository: the files that digests list, the digests, their signatures, and the card."""
+    """Yield the files for the repository: those in the digests, metadata.json with its signature, and the card."""
     for variant, table in tables.items():
         signature = (SIGNATURE_FILE,) if is_own(build, f"{variant}/{SIGNATURE_FILE}") else ()
         for name in sorted((METADATA_FILE, *signature, *table.digests)):
@@ -143,7 +143,7 @@ def _violations(folder: Path, table: KernelMetadata) -> Iterator[str]:
 
 
 class Hub:
-    """A repository of the hub, by way of huggingface_hub, which finds the user's token itself."""
+    """A repository on the hub, accessed with huggingface_hub, which finds the user's token."""
 
     def __init__(self, repo_id: str, *, branch: str, endpoint: str | None = None) -> None:
         self._library: Any = load_library("publishing to the hub")
@@ -153,7 +153,7 @@ class Hub:
 
     @contextlib.contextmanager
     def _asking(self) -> Iterator[None]:
-        """Say what the hub refused; the library has many words for it."""
+        """Turn the library's many kinds of errors into a message."""
         try:
             yield
         except refusals(self._library) as error:
@@ -166,7 +166,7 @@ class Hub:
         """Compare a layout with the branch.
 
         Raises:
-            PublishError: a variant is there with other files, or the hub cannot be asked.
+            PublishError: a variant is there with other files, or the hub does not answer.
         """
         there = self._there()
         if there is None:
@@ -176,7 +176,7 @@ class Hub:
         stale = tuple(
             sorted(path for path in there.keys() - layout.files.keys() if "/".join(path.split("/")[:2]) in variants)
         )
-        # metadata.json names the commit, and the card the variants: they alone may differ.
+        # metadata.json contains the commit, and the card the variants: only these two may differ.
         changed = [
             path
             for path in add
@@ -190,7 +190,7 @@ class Hub:
         return HubCommit(add=add, delete=stale)
 
     def _there(self) -> dict[str, str] | None:
-        """Return the files of the branch, with what the hub names each by; None where there is no such branch."""
+        """Return the branch's files with the hub's names for their content; None if the branch does not exist."""
         errors, tree = self._library.errors, self._api.list_repo_tree
         with self._asking():
             try:
@@ -201,29 +201,29 @@ class Hub:
         return {file.path: file.blob_id if file.lfs is None else file.lfs.sha256 for file in files}
 
     def variants(self) -> tuple[str, ...]:
-        """Return the variants that the branch has.
+        """Return the variants on the branch.
 
         Raises:
-            PublishError: the hub cannot be asked.
+            PublishError: the hub does not answer.
         """
         found = (path.removeprefix(f"{_ROOT}/").split("/") for path in self._there() or ())
         return tuple(sorted({folder for folder, *rest in found if rest and is_variant(folder)}))
 
     def require_access(self, options: CommitOptions) -> None:
-        """Refuse a repository that cannot be published to, before anything is made for it.
+        """Refuse a repository that cannot be published to, before the layout is made.
 
         Raises:
-            PublishError: nobody is logged in, the hub cannot be asked, or the repository is not as it has to be.
+            PublishError: nobody is logged in, the hub does not answer, or the repository is not suitable.
         """
         with self._asking():
             self._api.whoami()
         self.require(options, exists=self._there() is not None)
 
     def require(self, options: CommitOptions, *, exists: bool) -> None:
-        """Refuse a commit that cannot reach the repository as it is asked for; `exists` is whether the branch is there.
+        """Refuse a commit that the options make impossible; `exists` says whether the branch exists.
 
         Raises:
-            PublishError: a pull request to a branch that is not there, or a private commit to what everybody sees.
+            PublishError: a pull request for a missing branch, or a private commit to a public repository.
         """
         if options.create_pr and not exists:
             raise PublishError(
@@ -244,7 +244,7 @@ class Hub:
             )
 
     def publish(self, todo: HubCommit, *, message: str, options: CommitOptions) -> str:
-        """Make one commit, and return its URL or that of the pull request; what was uploaded before is not sent again.
+        """Make one commit, and return its URL or the pull request's; files uploaded before are not sent again.
 
         Raises:
             PublishError: the hub refused.
@@ -256,7 +256,7 @@ class Hub:
         )
         with self._asking():
             if not todo.exists:
-                # None: what the organization has as its default.
+                # None: the organization's default.
                 private = options.private or None
                 self._api.create_repo(self.repo_id, repo_type=_REPO_TYPE, private=private, exist_ok=True)
                 self._api.create_branch(self.repo_id, branch=self.branch, repo_type=_REPO_TYPE, exist_ok=True)
@@ -272,6 +272,6 @@ class Hub:
 
 
 def _ids(file: Path) -> tuple[str, str]:
-    """Return what the hub names a file by: the hash of a git blob, or the sha256 of a large file."""
+    """Return the hub's names for a file's content: the hash of a git blob, and the sha256 used for large files."""
     content = file.read_bytes()
     return git_blob(content), sha256(content)

@@ -1,4 +1,4 @@
-"""Signatures of variants: a bundle of sigstore beside `metadata.json`, whose digest names all other files."""
+"""Signatures of variants: a sigstore bundle next to `metadata.json`, whose digest covers all other files."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -13,30 +13,30 @@ from builder.wording import escaped
 
 RULE = "signature"
 GITHUB = "https://token.actions.githubusercontent.com"
-"""Who vouches for workflows of GitHub."""
+"""The issuer for GitHub workflows."""
 _LARGEST = 4 << 20
-"""Bytes that a bundle may have; a real one has ten thousand."""
+"""The most bytes of a bundle; a real one has ten thousand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signer:
-    """Who must have signed."""
+    """The required signer."""
 
     identity: str
-    """The workflow or the mail address that the certificate names."""
+    """The workflow or the mail address in the certificate."""
     issuer: str = GITHUB
 
 
 class Refused(Exception):  # noqa: N818  it says what became of a signature
-    """A signature that does not verify."""
+    """A signature that cannot be verified."""
 
 
 Verify = Callable[[bytes, bytes, Signer], None]
-"""Verifies that a bundle is what a signer made of some content; raises `Refused` where it is not."""
+"""Verifies that a bundle is a signer's signature of some content; raises `Refused` otherwise."""
 
 
 def check(variant: Path, signer: Signer | None, verify: Verify | None) -> tuple[Finding, ...]:
-    """Judge the signature of a variant; without a signer that is expected, only say that there is one."""
+    """Judge the signature of a variant; without a required signer, only report that there is one."""
     path = variant / SIGNATURE_FILE
     if signer is None or verify is None:
         why = "it was not verified: nobody said who must have signed"
@@ -80,9 +80,9 @@ def _library() -> Any:
 
 
 def verifier(trust_config: Path | None = None) -> Verify:
-    """Return what verifies bundles: by the public instance of sigstore, or by that of a trust configuration.
+    """Return a function that verifies bundles with the public sigstore, or with that of a trust configuration.
 
-    Without a network, the roots count that the library knows already.
+    Without a network, it uses the roots that the library already knows.
 
     Raises:
         ToolError: the library is not installed, or the configuration cannot be read.
@@ -119,16 +119,16 @@ def _config(library: Any, path: Path) -> Any:
 
 
 def sign(variants: Iterable[Path], *, token: str | None, trust_config: Path | None = None) -> tuple[Path, ...]:
-    """Sign the `metadata.json` of variants by an identity, and return the bundles.
+    """Sign the `metadata.json` of variants, and return the bundles.
 
     Args:
         variants: Their folders.
-        token: An identity token; None asks the CI system that this runs in for one.
+        token: An identity token; None asks the CI system for one.
         trust_config: The instance of sigstore, in place of the public one.
 
     Raises:
         ToolError: the library is not installed.
-        PublishError: nobody says who signs, or the service does not sign.
+        PublishError: there is no identity, or the service refuses to sign.
     """
     library = _library()
     config = None if trust_config is None else _config(library, trust_config)
@@ -156,7 +156,7 @@ def sign(variants: Iterable[Path], *, token: str | None, trust_config: Path | No
 
 
 def _refusals(library: Any) -> tuple[type[Exception], ...]:
-    """Return what the library raises; those of its clients have no base of their own."""
+    """Return the library's exceptions; those of its clients have no common base."""
     from sigstore._internal.fulcio.client import FulcioClientError  # noqa: PLC0415
     from sigstore._internal.rekor import RekorClientError  # noqa: PLC0415
 

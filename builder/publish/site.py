@@ -1,4 +1,4 @@
-"""Publish a package index to a directory of this machine, or to a bucket by way of rclone.
+"""Publish a package index to a directory on this machine, or to a bucket with rclone.
 
 Wheels go first, pages after them, the manifest last.
 """
@@ -29,17 +29,17 @@ _AGAIN = "run the command again: it goes on where it stopped"
 
 
 class Target(Protocol):
-    """A place that files are sent to."""
+    """A place to send files to."""
 
     def read(self, path: str) -> bytes | None:
-        """Return a file of the target, or None where it has none.
+        """Return a file of the target; None if it is missing.
 
         Raises:
             PublishError: the target cannot be read.
         """
 
     def send(self, root: Path, paths: Sequence[str], *, fixed: bool) -> None:
-        """Send files of `root`; a fixed one that is there must be equal, any other is replaced.
+        """Send files of `root`; an existing `fixed` file must be equal, any other is replaced.
 
         Raises:
             PublishError: the target refuses, or has another file of the same name.
@@ -56,7 +56,7 @@ class Directory:
         return str(self.root)
 
     def read(self, path: str) -> bytes | None:
-        """Return a file, or None where there is none.
+        """Return a file; None if it is missing.
 
         Raises:
             PublishError: the file cannot be read.
@@ -92,7 +92,7 @@ class Directory:
 
 
 def is_own(root: Path, path: str) -> bool:
-    """Whether `path` is a regular file below `root`, with no link on the way: what is behind one is not the site's."""
+    """Whether `path` is a regular file below `root` without links on the way: their targets are not the site's."""
     parts = path.split("/")
     if any(part in ("", ".", "..") or "\0" in part for part in parts):
         return False
@@ -113,7 +113,7 @@ def _copy(source: Path, target: Path) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bucket:
-    """A bucket that speaks S3; credentials come from the environment, as with every tool for it."""
+    """A bucket with the S3 protocol; credentials come from the environment, as for all such tools."""
 
     name: str
     """`bucket/prefix`."""
@@ -125,7 +125,7 @@ class Bucket:
         return f"s3://{self.name}"
 
     def read(self, path: str) -> bytes | None:
-        """Return a file, or None where there is none.
+        """Return a file; None if it is missing.
 
         Raises:
             PublishError: rclone failed.
@@ -138,7 +138,7 @@ class Bucket:
             return target.read_bytes() if target.is_file() else None
 
     def send(self, root: Path, paths: Sequence[str], *, fixed: bool) -> None:
-        """Upload files; rclone leaves out those that are there with the same content.
+        """Upload files; rclone skips those that are already there with the same content.
 
         Raises:
             PublishError: rclone failed, or the bucket has another file of the same name.
@@ -146,7 +146,7 @@ class Bucket:
         with tempfile.TemporaryDirectory() as folder:
             names = Path(folder) / "names"
             write_atomic(names, "".join(f"{path}\n" for path in paths).encode())
-            # --immutable: a file that is there with other content is an error, and stays.
+            # --immutable: a file with other content is an error, and stays unchanged.
             immutable = ("--immutable",) if fixed else ()
             done = self._rclone("copy", root, self._remote(""), "--checksum", "--files-from-raw", names, *immutable)
         if done.returncode != 0:
@@ -166,7 +166,7 @@ class Bucket:
         if self.endpoint is not None:
             settings["RCLONE_S3_ENDPOINT"] = self.endpoint
         environ = dict(self.environ)
-        # rclone has its own name for a bundle of certificates, and fails where it finds Amazon's.
+        # rclone has a separate setting for a certificate bundle, and fails with Amazon's setting.
         bundle = environ.pop("AWS_CA_BUNDLE", None)
         if bundle:
             settings["RCLONE_CA_CERT"] = bundle
@@ -185,21 +185,21 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SitePlan:
-    """The files that a publication sends; until then the target is only read."""
+    """The files that a publication sends; until it starts, the target is only read."""
 
     wheels: tuple[str, ...]
     """Names of the wheels that the target does not list yet."""
     fixed: tuple[str, ...]
-    """Paths of all files that never change; those that the target has are not sent again."""
+    """Paths of all files that never change; the target's own ones are not sent again."""
     pages: tuple[str, ...]
     unsandboxed: tuple[str, ...] = ()
     """The new wheels that were built without a sandbox."""
     obstacles: Mapping[str, str | None] = field(default_factory=dict)
-    """Why each of the new wheels is not to be published, where something speaks against it."""
+    """Why each new wheel must not be published; None if it may be."""
 
 
 def plan(site: Path, target: Target) -> SitePlan:
-    """Compare a site with what the target has.
+    """Compare a site with the target.
 
     Raises:
         NothingToDoError: `site` is not an index that `builder index` made.
@@ -241,7 +241,7 @@ def plan(site: Path, target: Target) -> SitePlan:
 
 
 def publish(site: Path, target: Target, todo: SitePlan) -> None:
-    """Send what `todo` names; a run that breaks off is taken up by the next.
+    """Send the files in `todo`; the next run continues an interrupted one.
 
     Raises:
         PublishError: the target refused, or has another file of the same name.
@@ -252,7 +252,7 @@ def publish(site: Path, target: Target, todo: SitePlan) -> None:
 
 
 def _listed(content: bytes, key: str, *, name: str) -> dict[str, str]:
-    """Return the files that a manifest lists with their digests: wheels as `files`, and what is `made` of them."""
+    """Return a manifest's files and digests, by key: the wheels in `files`, and the files `made` from them."""
     try:
         files = json.loads(content)[key]
         return {str(wheel): str(sha256) for wheel, sha256 in files.items()}

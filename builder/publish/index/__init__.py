@@ -1,4 +1,4 @@
-"""A static package index of wheels: what pip, uv and people read, as files."""
+"""Write a static package index of wheels: files for pip, uv and people."""
 
 from builder.publish.index.contents import Page, assemble, build, parts
 from builder.publish.index.part import Settings

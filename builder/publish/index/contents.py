@@ -1,4 +1,4 @@
-"""The contents of a site of wheels: indexes for installers, pages for people, and the manifest of all."""
+"""The files of a site of wheels: indexes for installers, pages for people, and a manifest."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from builder.wheel.kernel_wheel import KernelWheel
 
 MANIFEST = "builder-index.json"
 UPLOADED = "uploaded"
-"""The key of the manifest for the times at which wheels came."""
+"""The manifest's key for upload times."""
 _FORMAT = 1
 UNFINISHED = b'{"builder-index": 1, "files": {}, "made": {}}\n'
 """The manifest until all the rest is there."""
@@ -30,7 +30,7 @@ _FEW = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A file of the site: the wheels and what belongs to them never change, the rest does."""
+    """A file of the site: wheels and their fixed files never change, all others do."""
 
     content: bytes | Path
     fixed: bool
@@ -83,8 +83,8 @@ def build(wheels: Sequence[KernelWheel], settings: Settings | None = None) -> di
     """Return every file of the site of some wheels, as `assemble` does.
 
     Raises:
-        BuilderError: two kernels have one name for an installer, two wheels are of one version and variant, or one is
-            for a family of GPUs or cannot be split into such.
+        BuilderError: two kernels have the same name for an installer, two wheels the same version and variant, or
+            a wheel is for one family of GPUs or cannot be split into families.
     """
     found = settings or Settings()
     common = replace(found, environments=environments(frozenset(each.variant for each in wheels)))
@@ -139,7 +139,7 @@ def _check_names(wheels: Iterable[KernelWheel]) -> None:
 
 
 def _check_variants(wheels: Iterable[KernelWheel]) -> None:
-    """Refuse wheels that differ only in the platform tag: an installer would choose by it, and a person could not."""
+    """Refuse wheels that differ only in the platform tag: an installer could choose by it, but a person could not."""
     found: dict[tuple[str, str, str], list[str]] = {}
     for each in wheels:
         key = (each.wheel.name, str(each.wheel.version), str(each.variant))

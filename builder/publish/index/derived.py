@@ -11,9 +11,9 @@ from builder.wheel.kernel_wheel import KernelWheel
 
 
 def by_family(wheel: KernelWheel, whole: Listing) -> Mapping[Family, Listing]:
-    """Return how a wheel is listed for each family of GPUs that it serves.
+    """Return the listing of a wheel for each family of GPUs that it serves.
 
-    A wheel without device code is in the index of every family as it is; so is one with code for a single family.
+    A wheel without device code, or with code for a single family, is listed unchanged.
 
     Raises:
         WheelError: its device code cannot be read.

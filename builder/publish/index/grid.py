@@ -19,13 +19,13 @@ from builder.wheel.kernel_wheel import KernelWheel
 
 SBOM_SUFFIX = ".cdx.json"
 TOP = "../../"
-"""The way from the page of a kernel to the top of the site."""
+"""The relative path from a kernel's page to the top of the site."""
 View = dict[str, Any]
-"""The values of a template, by the names that it has for them."""
+"""The values for a template, by name."""
 _MOST_FILES = 10
-"""Changed files that are named."""
+"""The most changed files that are named."""
 _GENERATED = "_ops"
-"""The beginning of the names of modules that every build writes anew."""
+"""The prefix of module names that every build generates."""
 
 
 def grids(table: Table) -> list[View]:
@@ -51,7 +51,7 @@ def _grid(release: Table, before: Table | None) -> View:
             }
             for place in release.places
         ],
-        # All of them; one that no installer prefers is in no cell.
+        # All wheels; a wheel that no installer prefers is in no cell of the grid.
         "wheels": list(shown.values()),
         "changes": None if before is None else _changes(before, release),
         "released": release.released,
@@ -59,9 +59,9 @@ def _grid(release: Table, before: Table | None) -> View:
 
 
 def _cells(release: Table, place: Place, *, plain: bool) -> Iterator[tuple[int, Sequence[KernelWheel], str]]:
-    """Yield how many columns a cell spans, the wheels there are, and why there is none.
+    """Yield for each cell the columns that it spans, its wheels, and the reason if it has none.
 
-    Wheels that need no torch are the same whatever the column: theirs is one cell.
+    Wheels that need no torch are the same in every column, so they have one cell.
     """
     picks = [pick for pick in release.picks if pick.place == place]
     if plain:
@@ -78,7 +78,7 @@ def _cells(release: Table, place: Place, *, plain: bool) -> Iterator[tuple[int, 
 
 
 def serves(variant: Variant) -> str:
-    """Say what a wheel is built for."""
+    """Return in words what a wheel is built for."""
     place = words.compute(variant.compute)
     where = place if variant.system is None else f"{place}, {words.system(variant.system)}"
     match variant.framework:
@@ -110,7 +110,7 @@ def _wheel(kernel_wheel: KernelWheel, release: Table) -> View:
             (f"{family} ({', '.join(gpu.names[0] for gpu in family.gpus)})", f"{TOP}{root}/", wording.size(size))
             for family, (root, size) in release.split.get(path, {}).items()
         ],
-        # The wheel itself says nothing of the machine that tested it.
+        # The wheel itself does not tell which machine tested it.
         "load_test": "not known, as it has no record" if tested is None else tested.words,
         "check": f"echo {shlex.quote(f'{kernel_wheel.sha256}  {path.name}')} | sha256sum --check",
         "bill": None if bill_member(kernel_wheel) is None else f"{url}{SBOM_SUFFIX}",
@@ -118,13 +118,13 @@ def _wheel(kernel_wheel: KernelWheel, release: Table) -> View:
 
 
 def bill_member(kernel_wheel: KernelWheel) -> str | None:
-    """Return the name of the bill of materials in a wheel; None where it has none."""
+    """Return the name of the bill of materials in a wheel; None without one."""
     name = f"{kernel_wheel.wheel.dist_info}/sboms/{kernel_wheel.wheel.name}{SBOM_SUFFIX}"
     return name if name in kernel_wheel.wheel.members else None
 
 
 def _changes(older: Table, newer: Table) -> View:
-    """Compare what two versions serve, what they require, their Python files and their sizes."""
+    """Compare two versions: the platforms they serve, their requirements, Python files and sizes."""
     unsure = {gpu for table in (older, newer) for each in table.wheels for gpu in table.code[each.wheel.path].silent}
     before, after = _traits(older, unsure), _traits(newer, unsure)
     variants = {str(each.variant): each for each in older.wheels}
@@ -143,7 +143,7 @@ def _changes(older: Table, newer: Table) -> View:
 
 
 def _traits(release: Table, unsure: AbstractSet[Gpu]) -> dict[str, None]:
-    """Return what a version serves and requires, in words and in a fixed order; nothing of GPUs that are `unsure`."""
+    """Return the platforms and requirements of a version, in words and in a fixed order, without `unsure` GPUs."""
     running = {answer.gpu for each in release.wheels for answer in release.code[each.wheel.path].codes if answer.runs}
     found = [
         *(f"PyTorch {torch}" for torch in release.torches),
@@ -162,13 +162,13 @@ def _license(older: Table, newer: Table) -> Iterator[str]:
 
 
 def _python_files(wheel: KernelWheel) -> dict[str, str]:
-    """Return path -> hash of the Python files of a wheel; those of other cells are the same sources."""
+    """Return path -> hash of a wheel's Python files; the other cells have the same sources."""
     files = sorted(wheel.metadata.digests.items())
     return {name: digest for name, digest in files if name.endswith(".py") and not name.startswith(_GENERATED)}
 
 
 def _named(files: Iterable[str]) -> Iterator[str]:
-    """Yield the names of files in words; many are counted."""
+    """Yield the names of files in words; many are only counted."""
     names = list(files)
     yield from (f"file {wording.escaped(name)}" for name in names[:_MOST_FILES])
     if len(names) > _MOST_FILES:

@@ -17,13 +17,13 @@ from builder.wheel.kernel_wheel import KernelWheel
 
 INSTALLERS = {"pip": "pip", "uv": "uv", "pyproject": "pyproject.toml", "kernels": "kernels"}
 ON_FRONT = 100
-"""The number of cards on the front page; more make it slow to load."""
+"""The number of cards on the front page; more would load slowly."""
 _HUB = re.compile(r"https://huggingface\.co/(?:kernels/)?([A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+)/?")
 _GITHUB = re.compile(r"https://github\.com/([A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+?)(?:\.git)?/?")
 
 
 def chooser(table: Table) -> View:
-    """Return all choices of a page, and the answer to each; the first choice is one that has an answer."""
+    """Return all choices of a page, and the answer to each; the first choice has an answer."""
     torch, (compute, system) = _first(table)
     axes = (
         ("torch", "PyTorch", {words.value(each): str(each) for each in reversed(table.torches)}, words.value(torch)),
@@ -48,7 +48,7 @@ def chooser(table: Table) -> View:
 
 
 def _first(table: Table) -> tuple[Version, Place]:
-    """Return the choice that most people make: a PyTorch of a release, CUDA, x86_64, and the newest of these."""
+    """Return the most common choice: a released PyTorch, CUDA, x86_64, and the newest of these."""
     released = {row.torch for row in rows() if row.set == "release"}
 
     def weight(each: tuple[Version, Place]) -> tuple[bool, bool, bool, Version, str]:
@@ -59,7 +59,7 @@ def _first(table: Table) -> tuple[Version, Place]:
 
 
 def _answer(pick: Pick, *, among: Sequence[Version]) -> View:
-    """Return the wheel to install for some choices; the page shows it where they are made."""
+    """Return the wheel to install for some choices, as the page shows it."""
     best = pick.wheels[0]
     compute, system = pick.place
     where = f"{words.compute(compute)}, {words.system(system)}"
@@ -92,7 +92,7 @@ def _others(kernel_wheel: KernelWheel) -> tuple[str, ...]:
 
 
 def _lacks(table: Table) -> Iterator[View]:
-    """Yield why there is nothing to take: one reason for all systems of a compute platform that lack the same."""
+    """Yield why there is no wheel: one reason for all systems of a compute platform with the same reason."""
     among = table.torches
     taken = {(torch, pick.place) for pick in table.picks for torch in pick.torches}
     found: dict[tuple[str, tuple[Version, ...], bool], list[str]] = {}
@@ -121,7 +121,7 @@ def _lacks(table: Table) -> Iterator[View]:
 
 
 def _hub(kernel_wheel: KernelWheel) -> str | None:
-    """Return the repository that a kernel says it is in, or one to complete; None where the client cannot load it."""
+    """Return the repository that a kernel names, or a placeholder; None if the client cannot load the kernel."""
     variant = kernel_wheel.variant
     if variant.python is not None or variant.framework is Framework.CTYPES:
         return None
@@ -133,7 +133,7 @@ def _hub(kernel_wheel: KernelWheel) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A value that kernels are picked by."""
+    """A value by which visitors filter kernels."""
 
     value: str
     title: str
@@ -146,18 +146,18 @@ class Card:
     name: str
     summary: str
     version: str
-    """Its newest."""
+    """The newest version."""
     backends: tuple[Option, ...]
     torches: tuple[Option, ...]
-    """The newest first."""
+    """The PyTorch versions, the newest first."""
     gpus: tuple[Option, ...]
-    """The GPUs that run a wheel of it, or may run one that does not tell."""
+    """The GPUs that run one of its wheels, or may run one whose code is unknown."""
     range: str
     wheels: str
     size: str
-    """Of all its wheels."""
+    """The size of all its wheels."""
     released: str
-    """The day on which its newest version came into the index; empty where that is not known."""
+    """The upload day of its newest version; empty if unknown."""
 
     @classmethod
     def of(cls, table: Table) -> "Card":
@@ -178,7 +178,7 @@ class Card:
         )
 
     def to_json(self) -> dict[str, object]:
-        """Return what the search reads of a kernel that is not on the front page."""
+        """Return the search data of a kernel that is not on the front page."""
         return {
             "name": self.name,
             "summary": self.summary,
@@ -194,7 +194,7 @@ class Card:
 
 
 def _filters(cards: Sequence[Card]) -> list[View]:
-    """Return what cards can be picked by: all that any of them has."""
+    """Return the filters of the cards: every value that any card has."""
     order = {gpu.arch: place for place, gpu in enumerate(known())}
     axes = (
         ("backend", "Backend", {each for card in cards for each in card.backends}, lambda each: each.value),
@@ -240,10 +240,10 @@ def kernel(table: Table, *, base_url: str | None) -> bytes:
 def front(
     cards: Sequence[Card], environments: Sequence[str], *, places: Iterable[Place], base_url: str | None
 ) -> dict[str, bytes]:
-    """Return the pages and files of all kernels, by their path in the site.
+    """Return the pages and files about all kernels, by their path in the site.
 
-    Where the front page cannot have every kernel, there is also a list of all, and what the search reads. The style has
-    a rule for each value that a page lets one choose; `places` are those of the kernels.
+    If the front page has no room for every kernel, there are also a list of all, and data for the search. The style has
+    a rule for each choice of a page; `places` are those of the kernels.
     """
     filters = _filters(cards)
     values = {(axis["name"], option.value) for axis in filters for option in axis["options"]}

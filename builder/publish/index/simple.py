@@ -28,23 +28,23 @@ _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """A wheel as the indexes of a site list it."""
+    """A wheel, as a site's indexes list it."""
 
     project: str
     version: Version
     path: str
-    """Where it is in the site."""
+    """Its path in the site."""
     content: bytes | Path
     sha256: str
     size: int
     core: bytes
-    """Its METADATA file."""
+    """The content of its METADATA."""
     uploaded: str | None = None
-    """The time at which it came into the index, if that is known."""
+    """The time of its upload, if known."""
 
     @classmethod
     def of(cls, kernel_wheel: KernelWheel, uploaded: str | None = None) -> "Listing":
-        """Return what is listed of a wheel."""
+        """Return the listing of a wheel."""
         return cls(
             project=kernel_wheel.wheel.name,
             version=kernel_wheel.wheel.version,
@@ -62,12 +62,12 @@ class Listing:
         return self.path.rpartition("/")[2]
 
     def made(self, path: str, content: bytes, **changed: Any) -> "Listing":
-        """Return what is listed of a wheel that was made of this one."""
+        """Return the listing of a wheel that was made from this one."""
         return replace(self, path=path, content=content, sha256=sha256(content), size=len(content), **changed)
 
 
 def root_for(environment: Environment, gpus: str | None = None) -> str:
-    """Return where in the site the index for an environment is, and for a family of GPUs, such as `sm90`."""
+    """Return the path of the index for an environment and, optionally, a family of GPUs such as `sm90`."""
     return f"for/{environment_name(environment)}{'' if gpus is None else f'-{gpus}'}/simple"
 
 
@@ -107,7 +107,7 @@ def first(root: str, projects: Sequence[str]) -> dict[str, bytes]:
 
 @lru_cache(maxsize=1 << 12)
 def _entry(listing: Listing) -> Mapping[str, object]:
-    """Return what every index says of a wheel; its address is from the top of the site."""
+    """Return an index's entry for a wheel; its address is relative to the top of the site."""
     metadata = {"sha256": sha256(listing.core)}
     requires_python = fields.read(listing.core)["Requires-Python"]
     return {
@@ -128,18 +128,18 @@ def _json(value: object) -> bytes:
 
 
 def time_of(seconds: float) -> str:
-    """Return the time that is so many seconds after the beginning of 1970."""
+    """Format a time in seconds since 1970."""
     return _written(datetime.fromtimestamp(seconds, timezone.utc))
 
 
 def parse_time(text: str) -> str:
-    """Return a time that a user wrote: a day, or a time; in UTC where it does not say.
+    """Parse a user's day or time, in UTC unless it has a time zone.
 
     Raises:
-        BuilderError: it is none.
+        BuilderError: the text is neither a day nor a time.
     """
     try:
-        found = datetime.fromisoformat(f"{text[:-1]}+00:00" if text.endswith("Z") else text)  # 3.10 knows no Z
+        found = datetime.fromisoformat(f"{text[:-1]}+00:00" if text.endswith("Z") else text)  # 3.10 rejects Z
         return _written(found if found.tzinfo is not None else found.replace(tzinfo=timezone.utc))
     except (ValueError, OverflowError):
         raise BuilderError(
@@ -148,7 +148,7 @@ def parse_time(text: str) -> str:
 
 
 def is_time(text: object) -> bool:
-    """Whether a text of a manifest is a time as it is written here."""
+    """Whether a text in a manifest is a time in this format."""
     return isinstance(text, str) and _TIME.fullmatch(text) is not None
 
 

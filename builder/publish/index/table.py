@@ -1,6 +1,6 @@
-"""The wheels of a kernel as a table: what an installer takes for each PyTorch, compute platform and system.
+"""The wheels of a kernel as a table: the wheel that an installer chooses for each PyTorch, compute platform and system.
 
-An installer cannot tell which wheel fits the installed framework, so each environment has an index of its own.
+An installer cannot tell which wheel fits the installed framework, so there is an index for each environment.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,22 +21,22 @@ from builder.publish.index import words
 from builder.wheel.kernel_wheel import KernelWheel
 
 Environment = tuple[Version, str]
-"""A PyTorch, and the compute platform that it was built for."""
+"""A PyTorch, with the compute platform that it was built for."""
 Place = tuple[str, str]
 """A compute platform, and a system."""
 Uploads = Mapping[str, str]
-"""Times by the names of wheels, those that are known, as `2026-08-01T00:00:00Z`."""
+"""Known upload times by wheel name, such as `2026-08-01T00:00:00Z`."""
 Split = Mapping[Path, Mapping[Family, tuple[str, int]]]
-"""The wheels for one family of GPUs each that were made of a wheel: the folder of the newest index, and the size."""
+"""The wheels for one family of GPUs made from a wheel: the folder of the newest index, and the size."""
 _DATE = 10
-"""The number of characters of a time that are its day."""
+"""The number of characters of a time that form the day."""
 
 
 def environment_names(environments: Iterable[Environment]) -> tuple[str, ...]:
-    """Return the names of the indexes for these, each once; the newest torch first.
+    """Return the names of the environments' indexes, each once, the newest torch first.
 
-    Wheels of one version of a kernel differ only in a label. An installer takes the highest label that its
-    requirements allow, and `torch==2.13.*` matches a CPU build as well as one for CUDA 13.
+    Wheels of one version of a kernel differ only in a label. An installer takes the highest label that its requirements
+    allow, and `torch==2.13.*` matches a CPU build as well as one for CUDA 13.
     """
     newest_first = sorted(set(environments), key=lambda each: (-each[0].major, -each[0].minor, each[1]))
     return tuple(map(environment_name, newest_first))
@@ -63,9 +63,9 @@ def environments(variants: frozenset[Variant]) -> frozenset[Environment]:
 def fitting(
     wheels: Iterable[KernelWheel], among: frozenset[Environment] | None = None
 ) -> Mapping[Environment, tuple[KernelWheel, ...]]:
-    """Return the wheels for each environment that some wheel fits, the oldest torch first.
+    """Return the fitting wheels for each environment that has any, the oldest torch first.
 
-    `among` are those that are looked at; None is those that the matrix and these wheels name.
+    `among` restricts the environments; None means those of the matrix and of these wheels.
     """
     ordered = tuple(wheels)
     pairs = environments(frozenset(each.variant for each in ordered)) if among is None else among
@@ -78,13 +78,13 @@ def fitting(
 
 @lru_cache(maxsize=1 << 12)
 def _fitted(variant: Variant, among: frozenset[Environment]) -> tuple[Environment, ...]:
-    """Return those of some environments that a wheel of a variant fits; kernels mostly have the same variants."""
+    """Return the environments that a wheel of a variant fits; cached, since kernels mostly have the same variants."""
     return tuple(pair for pair in among if fits(variant, torch=pair[0], compute=pair[1]))
 
 
 @cache
 def systems_of(compute: str) -> tuple[str, ...]:
-    """Return the systems that the matrix has for a compute platform."""
+    """Return the matrix's systems for a compute platform."""
     return tuple(sorted({row.system for row in rows() if row.compute == compute})) or (words.ANY_SYSTEM,)
 
 
@@ -123,14 +123,14 @@ def _pins() -> pins.Pins:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceCode:
-    """The GPUs that run a wheel, by its device code."""
+    """The GPUs that run a wheel, according to its device code."""
 
     codes: tuple[GpuCode, ...] = ()
-    """The code that each GPU of its backend runs; empty where the wheel does not tell."""
+    """The code that each GPU of its backend runs; empty if the wheel does not tell."""
     silent: tuple[Gpu, ...] = ()
-    """The GPUs of its backend, where the wheel does not say which of them run it."""
+    """The GPUs of its backend, if it is unknown which of them run the wheel."""
     why: str = ""
-    """Why it does not."""
+    """Why it is unknown."""
 
     @classmethod
     def of(cls, kernel_wheel: KernelWheel) -> "DeviceCode":
@@ -149,12 +149,12 @@ class DeviceCode:
 
     @property
     def running(self) -> tuple[Gpu, ...]:
-        """The GPUs that run the wheel, and those of which it does not say that they do not."""
+        """The GPUs that run the wheel, and GPUs for which that is unknown."""
         return (*(code.gpu for code in self.codes if code.runs), *self.silent)
 
     @property
     def groups(self) -> tuple[tuple[str, str], ...]:
-        """The GPUs with the way in which they run it: first GPUs with code of their own, last those without any."""
+        """The GPUs grouped by how they run it: first those with code of their own, last those without code."""
         ways: dict[str, list[Gpu]] = {}
         for code in sorted(self.codes, key=lambda code: (not code.runs, not code.own, not code.older)):
             ways.setdefault(code.way, []).append(code.gpu)
@@ -163,23 +163,23 @@ class DeviceCode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pick:
-    """The wheel that an installer takes in one place for one PyTorch or several."""
+    """The wheel that an installer chooses in one place, for one or several PyTorch versions."""
 
     place: Place
     torches: tuple[Version, ...]
-    """The oldest first; one stable ABI serves several."""
+    """The oldest first; a stable ABI serves several."""
     wheels: tuple[KernelWheel, ...]
-    """Mostly one; one for each Python, where they need it."""
+    """Mostly one; or one for each Python."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """Wheels of one kernel, of all its versions or of one, with all that its page and its card say of them."""
+    """Wheels of one kernel, of one or all versions, with the data for its page and its card."""
 
     wheels: tuple[KernelWheel, ...]
-    """By the names of their files."""
+    """The wheels, sorted by file name."""
     picks: tuple[Pick, ...]
-    """All there is to take, by place."""
+    """All choices of an installer, by place."""
     code: Mapping[Path, DeviceCode]
     """The device code of each wheel, by its path."""
     split: Split
@@ -194,7 +194,7 @@ class Table:
         split: Split | None = None,
         uploaded: Uploads | None = None,
     ) -> "Table":
-        """Return the table of some wheels; their device code is read where it is not known."""
+        """Make the table of some wheels; read their device code unless it is given."""
         ordered = tuple(sorted(wheels, key=lambda each: each.wheel.path.name))
         return cls(
             wheels=ordered,
@@ -206,7 +206,7 @@ class Table:
 
     @property
     def newest(self) -> KernelWheel:
-        """The wheel of the newest version whose name comes last."""
+        """The wheel of the newest version with the last name."""
         return max(self.wheels, key=lambda each: (each.wheel.version, each.wheel.path.name))
 
     @property
@@ -242,9 +242,9 @@ class Table:
 
     @property
     def released(self) -> str:
-        """The day on which the newest version came into the index; empty where that of any of its wheels is not known.
+        """The upload day of the newest version; empty if that of any of its wheels is unknown.
 
-        It is that of its first wheel: one for a new PyTorch, which comes later, makes no new version.
+        The first wheel counts: a later wheel for a new PyTorch does not make a new version.
         """
         version = self.version
         own = [each.wheel.path.name for each in self.wheels if each.wheel.version.public == version]
@@ -264,7 +264,7 @@ class Table:
 
 
 def _picks(wheels: Iterable[KernelWheel]) -> Iterator[Pick]:
-    """Yield what an installer takes, which is the highest version, its label included."""
+    """Yield an installer's choices: the highest version, including the label."""
     named = {each.wheel.path.name: each for each in wheels}
     taken: dict[Place, dict[Version, list[KernelWheel]]] = {}
     for (torch, compute), found in fitting(named.values()).items():

@@ -1,4 +1,4 @@
-"""The words of the pages: `cu130` is CUDA 13.0, and a kernel says of itself what it is."""
+"""Words for the pages, such as CUDA 13.0 for `cu130`, and a kernel's description of itself."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from builder.wheel.archive import WheelError
 from builder.wheel.kernel_wheel import KernelWheel
 
 ANY_SYSTEM = "any-system"
-"""The system of a compute platform for which the matrix knows none."""
+"""The system of a compute platform that the matrix does not have."""
 _SYSTEMS = {
     "x86_64-linux": "Linux x86_64",
     "aarch64-linux": "Linux ARM64",
@@ -28,24 +28,24 @@ _DOCSTRING = re.compile(r"""(?:[ \t\r\n]|#[^\n]*\n)*[rR]?("{3}|'{3})(.*?)(?:\r?\
 _LONGEST = 160
 _LONGEST_README = 20_000
 _BEGINNING = 8192
-"""The number of characters of a file that are looked at."""
+"""The number of characters at the start of a file that are searched."""
 
 
 @cache
 def compute(name: str) -> str:
-    """Return a compute platform as a person says it."""
+    """Return a compute platform in words."""
     title = backend_of(name).facts.title.removeprefix("the ")
     toolkits = [row.toolkit for row in rows() if row.compute == name and row.toolkit is not None]
     return f"{title} {toolkits[0]}" if toolkits else title if title.casefold() == name else f"{title} ({name})"
 
 
 def system(name: str) -> str:
-    """Return a system as a person says it."""
+    """Return a system in words."""
     return _SYSTEMS.get(name, name)
 
 
 def torches(versions: Sequence[Version], *, among: Sequence[Version]) -> str:
-    """Return versions as a range where they have all that is between, `2.12 to 2.14`, and else as a list."""
+    """Return versions as a range if none is missing between them, `2.12 to 2.14`, and else as a list."""
     first, last = among.index(versions[0]), among.index(versions[-1])
     if len(versions) > 1 and tuple(among[first : last + 1]) == tuple(versions):
         return f"{versions[0]} to {versions[-1]}"
@@ -58,12 +58,12 @@ def value(torch: Version) -> str:
 
 
 def gpu_title(gpu: Gpu) -> str:
-    """Return a GPU as a person says it: its products, and its architecture."""
+    """Return a GPU in words: its products, and its architecture."""
     return f"{', '.join(gpu.names)} ({gpu.arch})"
 
 
 def summary(kernel_wheel: KernelWheel) -> str:
-    """Return what a kernel says of itself: the first paragraph of its docstring, on one line; it is not run."""
+    """Return the first paragraph of a kernel's docstring, on one line, without running the kernel."""
     member = kernel_wheel.package.get("__init__.py")
     if member is None or member.size > untrusted.LARGEST_TEXT:
         return ""
@@ -78,13 +78,13 @@ def summary(kernel_wheel: KernelWheel) -> str:
 
 
 def description(kernel_wheel: KernelWheel) -> str:
-    """Return the README that is the description of a wheel, as plain text; an empty text where it has none."""
+    """Return the README in a wheel's description, as plain text; empty without one."""
     text = kernel_wheel.core.replace(b"\r\n", b"\n").partition(b"\n\n")[2].decode(errors="replace").strip()
     shown = text if len(text) <= _LONGEST_README else f"{text[:_LONGEST_README]}\n…"
     return "\n".join(wording.escaped(line.expandtabs()) for line in shown.split("\n"))
 
 
 def requires(kernel_wheel: KernelWheel) -> tuple[str, ...]:
-    """Return what must be installed besides the framework; that one differs from wheel to wheel."""
+    """Return the requirements other than the framework, which differs between wheels."""
     found = map(str, kernel_wheel.fields.get_all("Requires-Dist", []))
     return tuple(requirement for requirement in found if not _FRAMEWORK.match(requirement))

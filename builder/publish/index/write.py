@@ -1,4 +1,4 @@
-"""Write a site: wheels first, pages last, so that a reader never follows a link to a file that is not there."""
+"""Write a site: wheels first, pages last, so that no page links to a missing file."""
 
 import contextlib
 import os
@@ -16,13 +16,13 @@ from builder.publish.index.simple import FILES, is_time
 
 @contextlib.contextmanager
 def held(output: Path) -> Iterator[None]:
-    """Hold an index from before it is read until it is written: others that add to it wait, and add to what is there.
+    """Lock an index before it is read and until it is written: other processes that add to it wait.
 
-    Its directory is the lock, so that none is left over; one that was made for it goes if nothing was written.
+    The directory itself is the lock, so no lock file remains; a new directory is removed if nothing was written.
 
     Raises:
         NothingToDoError: `output` is not a directory.
-        BuilderError: it cannot be made.
+        BuilderError: the directory cannot be made.
     """
     if output.exists() and not output.is_dir():
         raise NothingToDoError(f"'{output}' is not a directory", help="name another place with --output")
@@ -40,7 +40,7 @@ def held(output: Path) -> Iterator[None]:
 
 
 def _locked(output: Path) -> tuple[int, bool]:
-    """Return the lock of a directory, and whether the directory was made for it."""
+    """Return the lock of a directory, and whether the directory was created."""
     while True:
         made = not output.exists()
         output.mkdir(parents=True, exist_ok=True)
@@ -48,11 +48,11 @@ def _locked(output: Path) -> tuple[int, bool]:
         lock(held)
         if is_at(held, output):
             return held, made
-        os.close(held)  # another process removed it, which had written nothing
+        os.close(held)  # another process, which had written nothing, removed it
 
 
 def existing(output: Path) -> dict[Path, str | None]:
-    """Return the wheels that the index in `output` has, with the times at which they came as far as it says them.
+    """Return the wheels in the index at `output`, with their upload times if known.
 
     Raises:
         NothingToDoError: `output` has files and is not an index that this tool made.
@@ -81,18 +81,18 @@ def existing(output: Path) -> dict[Path, str | None]:
 
 
 def write(site: Mapping[str, Page], output: Path) -> int:
-    """Write every file that is not there yet, and return how many wheels were new; `output` is `held`.
+    """Write every missing file, and return the number of new wheels; `output` must be `held`.
 
     Raises:
-        NothingToDoError: a wheel or what belongs to it is there with other content.
+        NothingToDoError: a wheel or one of its files exists with other content.
         BuilderError: `output` cannot be written.
     """
     try:
         output.mkdir(parents=True, exist_ok=True)
         manifest = output / MANIFEST
-        if not manifest.exists():  # to say whose folder it is before anything else is written
+        if not manifest.exists():  # the manifest marks the folder as ours before anything else is written
             write_atomic(manifest, UNFINISHED)
-        # What an interrupted first run left is taken up by the next; a file of it may be there in part.
+        # The next run continues an interrupted first run, which may have left an incomplete file.
         first = manifest.read_bytes() == UNFINISHED
         fixed = [path for path, page in site.items() if page.fixed]
         changed = [] if first else sorted(path for path in fixed if _differs(site[path].content, output / path))
@@ -103,7 +103,7 @@ def write(site: Mapping[str, Page], output: Path) -> int:
             )
         pages = [path for path, page in site.items() if not page.fixed and path != MANIFEST]
         new = sum(_write(site[path], output / path, first=first) for path in fixed)
-        os.sync()  # once for all of them: a thousand kernels have a hundred thousand files
+        os.sync()  # once for all files: a thousand kernels have a hundred thousand
         for path in pages:
             _write(site[path], output / path, first=first)
         os.sync()
@@ -121,7 +121,7 @@ def _cannot_write(output: Path, error: OSError) -> BuilderError:
 
 
 def _differs(content: bytes | Path, target: Path) -> bool:
-    """Whether a file is there with other content."""
+    """Whether a file exists with other content."""
     if not target.exists():
         return False
     if isinstance(content, bytes):
@@ -130,10 +130,10 @@ def _differs(content: bytes | Path, target: Path) -> bool:
 
 
 def _write(page: Page, target: Path, *, first: bool) -> bool:
-    """Write a file that is not there as it is to be; return whether it is a wheel that was written.
+    """Write a file unless it exists with this content; return whether it is a new wheel.
 
-    It is written under another name first, so that it is there complete, or not at all. In the `first` run, which makes
-    a site that nobody reads yet, it is not: the renaming is a third of the time to make many small files.
+    It is written under another name and renamed, so that it is never incomplete. The `first` run, whose site nobody
+    reads yet, writes directly: renaming takes a third of the time for many small files.
     """
     content = page.content
     if target.exists() and ((page.fixed and not first) or not _differs(content, target)):
