@@ -1,4 +1,4 @@
-"""Turn a setup.py into a build.toml: record what it compiles, and write the config with a start for the binding."""
+"""Turn a setup.py into a build.toml: record its compile lines, and draft the config and the binding."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,13 +26,13 @@ TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) {
 REGISTER_EXTENSION(TORCH_EXTENSION_NAME)
 """
 _LONGEST = 160
-"""Characters of what a failure says that are shown in a list."""
+"""The most characters of a failure's message in a list."""
 _BINDING = "torch-ext/torch_binding.cpp"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ported:
-    """The files to write, and the list of what remains for a person."""
+    """The files to write, and the list of tasks for a person."""
 
     files: Mapping[str, str]
     remaining: tuple[str, ...]
@@ -40,10 +40,10 @@ class Ported:
 
 
 def port(recording: Recording, root: Path) -> Ported:
-    """Return the files that a recording of a `setup.py` becomes.
+    """Return the files drafted from the recording of a `setup.py`.
 
     Raises:
-        BuilderError: no run ended well, or none compiles anything.
+        BuilderError: no run succeeded, or none compiles anything.
     """
     best = recording.best
     if best is None:
@@ -73,10 +73,10 @@ def port(recording: Recording, root: Path) -> Ported:
 
 
 def write(ported: Ported, root: Path, *, force: bool) -> None:
-    """Write the files into the directory; without `force`, none that is there is replaced.
+    """Write the files into the directory; without `force`, never replace an existing file.
 
     Raises:
-        NothingToDoError: one is there.
+        NothingToDoError: a file exists.
     """
     there = [path for path in ported.files if (root / path).exists() or (root / path).is_symlink()]
     if there and not force:
@@ -87,7 +87,7 @@ def write(ported: Ported, root: Path, *, force: bool) -> None:
 
 
 def _failed(recording: Recording) -> BuilderError:
-    """Say why no run ended well: in one line where all failed in the same way."""
+    """Return the error if no run succeeded: one line if all failed in the same way."""
     ways: dict[tuple[str, str], list[str]] = {}
     for run in recording.runs:
         ways.setdefault((run.at, run.failure or ""), []).append(run.setting.name)
@@ -114,14 +114,14 @@ def _variables_remedy(recording: Recording) -> str | None:
 
 
 def _variables(recording: Recording) -> str:
-    """Return the variables that `setup.py` reads and was not given, each with the line of its first use."""
+    """Return the variables that `setup.py` reads but was not given, each with the line of its first use."""
     found = {name: place for run in recording.runs for name, place in run.variables.items()}
     usual = (*settings.facts()["usual-variables"], *recording.given)
     return ", ".join(f"{name} ({place})" for name, place in sorted(found.items()) if not name.startswith(usual))
 
 
 def nothing_compiled(recording: Recording, best: Run, root: Path) -> BuilderError:
-    """Return the error for a `setup.py` that ended well, and compiles nothing."""
+    """Return the error for a `setup.py` that succeeds but compiles nothing."""
     at = "" if best.setup is None else f"{best.setup.at}: "
     remedy = _variables_remedy(recording)
     if (root / "CMakeLists.txt").is_file():
@@ -130,10 +130,10 @@ def nothing_compiled(recording: Recording, best: Run, root: Path) -> BuilderErro
 
 
 def _say_runs(recording: Recording, todo: Todo) -> None:
-    """Tell a person what else was seen: runs that failed, commands, files, variables, stand-ins."""
+    """Report other observations: failed runs, commands, files, variables, stand-ins."""
     for run in recording.runs:
         without = run.setting.cuda is None and run.setting.hip is None
-        if run.failure is not None and not (without and recording.main):  # a kernel for GPUs alone
+        if run.failure is not None and not (without and recording.main):  # a kernel only for GPUs
             shown = run.failure if len(run.failure) <= _LONGEST else f"{run.failure[:_LONGEST]}…"
             todo.add(f"with {run.setting.name}, {shown}", at=run.at)
         for event in run.events:

@@ -1,4 +1,4 @@
-"""The tables of sources that a recording asks for."""
+"""Draft the tables of sources from a recording."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,12 +18,12 @@ _GPU_KEYS = {Backend.CUDA: ("cuda-capabilities", "cuda-flags"), Backend.ROCM: ("
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourcesDraft:
-    """Sources that are compiled in one way: `[torch]`, `[extension.<name>]` or `[kernel.<name>]`."""
+    """Sources compiled with the same settings: `[torch]`, `[extension.<name>]` or `[kernel.<name>]`."""
 
     name: str
-    """The name of the table; of a component, without `kernel.`."""
+    """The name of the table; for a component, without `kernel.`."""
     backend: Backend | None = None
-    """That of a component; None for a table of sources that bind."""
+    """The backend of a component; None for a table of binding sources."""
     extension: str | None = None
     when: str | None = None
     src: tuple[str, ...] = ()
@@ -53,14 +53,14 @@ class SourcesDraft:
 
 
 Runs = Mapping[Backend, tuple[Run, ...]]
-"""The runs that speak for each backend."""
+"""The runs that count for each backend."""
 Lines = Mapping[str, Line]
 
 
 def compiled(recording: Recording, parts: Sequence[Part]) -> tuple[tuple[Backend, ...], tuple[SourcesDraft, ...]]:
-    """Return the backends that the runs ask for, and `[torch]`, further extensions, and the components of them.
+    """Return the backends that the runs use, and the drafts of `[torch]`, other extensions, and their components.
 
-    A person is told of things without a key.
+    Things without a key are reported.
     """
     runs = _by_backend(recording)
     main, *others = parts
@@ -84,7 +84,7 @@ def _all_components(part: Part, runs: Runs, recording: Recording) -> list[Source
 
 
 def _each_with_components(part: Part, runs: Runs, recording: Recording) -> tuple[Part, list[SourcesDraft]]:
-    """Return the components of a library that has one on each of its backends: its binding, if it has no more there."""
+    """Return the components of a library with one on each backend; its binding moves if it has no other sources."""
     found = _all_components(part, runs, recording)
     wanted = {backend for backend, own in runs.items() if _line_of(part, own[-1], sorted(part.sources)) is not None}
     if wanted <= {each.backend for each in found}:
@@ -94,7 +94,7 @@ def _each_with_components(part: Part, runs: Runs, recording: Recording) -> tuple
 
 
 def _beside(part: Part, components: list[SourcesDraft], backends: set[Backend | None]) -> list[SourcesDraft]:
-    """Return the components of an extension for the backends that the first one has, and tell a person of others."""
+    """Return the components of an extension for the first extension's backends, and report the others."""
     name = part.extension.name
     lost = dict.fromkeys(str(each.backend) for each in components if each.backend not in backends)
     if lost:
@@ -105,7 +105,7 @@ def _beside(part: Part, components: list[SourcesDraft], backends: set[Backend | 
 
 
 def _of_one_name_each(components: Iterable[SourcesDraft]) -> tuple[SourcesDraft, ...]:
-    """Return components with names of which no two are equal."""
+    """Rename components so that no two names are equal."""
     taken: dict[str, SourcesDraft] = {}
     for draft in components:
         name = flag_keys.unused(draft.name, taken)
@@ -123,7 +123,7 @@ def _by_backend(recording: Recording) -> Runs:
         found[Backend.CUDA] = cuda
     rocm = next((run for run in recording.runs if run.setting.hip is not None and run.failure is None), None)
     if rocm is not None and cuda and rocm.extensions and _plain_extensions(rocm) != _plain_extensions(cuda[-1]):
-        found[Backend.ROCM] = (rocm,)  # setup.py knows of ROCm, if it asks for something else there than for CUDA
+        found[Backend.ROCM] = (rocm,)  # setup.py supports ROCm if it compiles something else there than for CUDA
     return found
 
 
@@ -142,7 +142,7 @@ def _plain_extensions(run: Run) -> list[Extension]:
 
 
 def _binding(part: Part, runs: Runs, *, drafted: bool) -> SourcesDraft:
-    """Return the table of the sources that bind; where components are `drafted`, these list its headers."""
+    """Return the table of the binding sources; if components are `drafted`, they list its headers."""
     name = "torch" if part.own is None else f"extension.{part.own}"
     found = {backend: _line_of(part, each[-1], part.binding) for backend, each in runs.items()}
     known = {backend: line for backend, line in found.items() if line is not None}
@@ -180,7 +180,7 @@ def _line_of(part: Part, run: Run, sources: Iterable[str]) -> Line | None:
 
 
 def _components(part: Part, backend: Backend, runs: tuple[Run, ...], recording: Recording) -> tuple[SourcesDraft, ...]:
-    """Return the components of one backend: one, or one for each range of toolkits that compiles in another way."""
+    """Return the components of one backend: one, or one for each range of toolkits with different settings."""
     compiled_here = part.sources.difference(part.binding)
     of_toolkit = {
         run.setting.cuda or "": {path: line for path, line in _lines(part, run).items() if path in compiled_here}
@@ -197,9 +197,9 @@ def _components(part: Part, backend: Backend, runs: tuple[Run, ...], recording: 
 
 
 def _bundles(part: Part, of_toolkit: Mapping[str, Lines]) -> Iterable[list[str]]:
-    """Return the sources in groups of which each language is compiled in one way.
+    """Group the sources so that each language in a group has the same settings.
 
-    An extension of `setup.py` is one such group; a target of CMake may be several, and the largest ones stand together.
+    An extension of `setup.py` is one group; a CMake target may be several, whose largest sets are combined.
     """
     if part.extension.lines is None:
         return [sorted({path for lines in of_toolkit.values() for path in lines})]
@@ -215,12 +215,12 @@ def _bundles(part: Part, of_toolkit: Mapping[str, Lines]) -> Iterable[list[str]]
 def _of_bundle(
     part: Part, backend: Backend, of_toolkit: Mapping[str, Lines], *, follows: bool
 ) -> Iterator[SourcesDraft]:
-    """Yield the components of one bundle; where the flags follow the machine's GPU, these name no capabilities."""
+    """Yield the components of one bundle; if the flags follow the machine's GPU, they list no capabilities."""
     gpu = {toolkit: _gpu_flags(lines) for toolkit, lines in of_toolkit.items()}
     for name in dict.fromkeys(name for flags in gpu.values() for name in flags.unread if ":" in name):
         part.place.say(f"'{name}' is left out: other code is made for that GPU, too, and a config has one of the two")
     if backend is Backend.ROCM:
-        # `native` names none.
+        # `native` names no capability.
         wanted = {
             toolkit: tuple(name for name in flags.unread if name.startswith("gfx")) for toolkit, flags in gpu.items()
         }
@@ -248,7 +248,7 @@ def _gpu_flags(lines: Lines) -> Flags:
 
 
 def _way(part: Part, backend: Backend, lines: Lines, capabilities: tuple[str, ...]) -> SourcesDraft:
-    """Return a component of which all but its sources is known."""
+    """Return a component without its sources."""
     flags: dict[str, Flags] = {line.language: line.flags for line in lines.values()}
     keys = flag_keys.keys_of(flags.get(CXX), flags.get(GPU), backend=backend, place=part.place)
     include = part.include(dict.fromkeys(folder for line in lines.values() for folder in line.include))
@@ -260,7 +260,7 @@ def _way(part: Part, backend: Backend, lines: Lines, capabilities: tuple[str, ..
 def _grouped(
     of_toolkit: Mapping[str, Lines], ways: Mapping[str, SourcesDraft]
 ) -> Iterator[tuple[str, tuple[str, ...], SourcesDraft]]:
-    """Yield the condition on the toolkit, the sources that are compiled in one way under it, and that way."""
+    """Yield a condition on the toolkit, the sources compiled with the same settings under it, and these settings."""
     among = list(of_toolkit)
     for way in dict.fromkeys(ways.values()):
         toolkits = [toolkit for toolkit in among if ways.get(toolkit) == way]
@@ -274,7 +274,7 @@ def _grouped(
 
 
 def _follow_machine(part: Part, recording: Recording) -> bool:
-    """Whether the architectures are those of the machine's GPU, or of a variable; a person is told."""
+    """Whether the architectures depend on the machine's GPU or on a variable; this is reported."""
     newest = recording.main[-1].setting.cuda if recording.main else None
     found = {
         _gpu_flags(_lines(part, run)).capabilities
@@ -290,7 +290,7 @@ def _follow_machine(part: Part, recording: Recording) -> bool:
 
 
 def _libraries(part: Part, backend: Backend) -> tuple[str, ...]:
-    """Return the libraries that a backend has; those of another are told to a person."""
+    """Return the libraries that a backend has; report those of other backends."""
     others = [name for name in part.libraries if not name.facts.is_for(backend)]
     if others:
         part.place.say(f"{listed(others)} is linked, which {backend} does not have by that name")

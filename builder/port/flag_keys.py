@@ -1,4 +1,4 @@
-"""Spell flags as keys of the config, and differences between CUDA toolkits as its conditions."""
+"""Translate flags to keys of the config, and differences between CUDA toolkits to its conditions."""
 
 import itertools
 import re
@@ -15,10 +15,9 @@ from builder.render import arguments, refusals
 
 
 def when(holds: Sequence[str], among: Sequence[str]) -> tuple[str, ...]:
-    """Return the version specifiers of CUDA for the toolkits that something holds for; empty for all of them.
+    """Return version specifiers of CUDA for the toolkits in `holds`; empty for all toolkits.
 
-    Each is a range of toolkits that lie side by side; toolkits before the first count as the first, and after the last
-    as the last.
+    Each is a range of adjacent toolkits; older toolkits count as the first one, newer ones as the last.
     """
     ranges = [tuple(group) for inside, group in itertools.groupby(among, lambda toolkit: toolkit in holds) if inside]
     return () if ranges == [tuple(among)] else tuple(_specifier(each, among) for each in ranges)
@@ -32,9 +31,9 @@ def _specifier(toolkits: Sequence[str], among: Sequence[str]) -> str:
 
 
 def union(wanted: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:
-    """Return capabilities that give each toolkit what it is wanted to compile; None where no one list does.
+    """Return one list of capabilities with which each toolkit compiles what it should; None if there is none.
 
-    A toolkit may compile more of what is wanted of others, but no pairs, and nothing that only some know: `10.0f`.
+    A toolkit may also compile other toolkits' capabilities, but not pairs, and nothing that only some know: `10.0f`.
     """
     asked = {name for names in wanted.values() for name in names}
     without = {name for name in asked if f"{name}+PTX" in asked}
@@ -47,7 +46,7 @@ def union(wanted: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:
 
 
 def by_range(wanted: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """Return the capabilities to list for each toolkit, where neighbours share a list if one serves them all."""
+    """Return the list of capabilities for each toolkit; neighbours share a list if it serves both."""
     ranges: list[dict[str, tuple[str, ...]]] = []
     for toolkit, names in wanted.items():
         longer = {**ranges[-1], toolkit: names} if ranges else {}
@@ -61,9 +60,9 @@ def by_range(wanted: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]
 def differences(
     listed: tuple[str, ...], wanted: tuple[str, ...], toolkit: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the wanted capabilities that a toolkit does not compile for a list of a config, and the ones it adds.
+    """Return the wanted capabilities that a toolkit does not compile with a config's list, and additional ones.
 
-    What runs the code of another capability that is compiled is not missing.
+    A capability is not missing if its GPUs run the code of another compiled one.
     """
     compiled = architectures.cuda(listed, Version(toolkit)).compiled
     missing = tuple(name for name in wanted if name not in compiled and not covered(name, compiled))
@@ -72,14 +71,14 @@ def differences(
 
 
 def known(names: tuple[str, ...], toolkit: str) -> tuple[str, ...]:
-    """Return the capabilities that a toolkit can compile at all: nvcc refuses others."""
+    """Return the capabilities that a toolkit can compile; nvcc refuses others."""
     generation = next((each for each in architectures.generations() if each.since <= Version(toolkit)), None)
     targets = () if generation is None else generation.targets
     return tuple(name for name in names if architectures.makes(name, targets))
 
 
 def covered(capability: str, compiled: Sequence[str]) -> bool:
-    """Whether GPUs of a capability run code that is compiled for a lower one of the same major version."""
+    """Whether GPUs of a capability run code compiled for a lower one of the same major version."""
     if capability != code_of(capability).gpu:
         return False
     wanted = Version(capability)
@@ -91,19 +90,19 @@ Macro = str | int | bool
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,9}")
 _SHELL = set('\\$`",')
-"""Characters that nvcc reads anew: `defines` would pass such a value as it stands, and setup.py does not."""
+"""Characters that nvcc interprets again: `defines` passes such a value unchanged, but setup.py does not."""
 _RELEASE = {("NDEBUG", None)}
 """The macros that a release build defines."""
 GIVEN = {"USE_ROCM", "__HIP_PLATFORM_AMD__", "HIPBLAS_V2"}
-"""The macros of every source for ROCm, in torch and in a rendered project."""
+"""The macros that torch and rendered projects define for every ROCm source."""
 _STABLE = "TORCH_TARGET_VERSION"
 _MAJOR, _MINOR = 56, 48
-"""Bits of the parts of that macro."""
+"""The bit positions of the macro's parts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlagKeys:
-    """The keys of a table that hold flags."""
+    """The keys of a table for flags."""
 
     defines: tuple[tuple[str, Macro], ...] = ()
     cxx_flags: tuple[str, ...] = ()
@@ -113,7 +112,7 @@ class FlagKeys:
 def keys_of(cxx: Flags | None, gpu: Flags | None, *, backend: Backend, place: Place) -> FlagKeys:
     """Return the keys for the flags of the two languages; None for a language without sources.
 
-    What must not be in a config, or is decided by whoever builds, is told to a person.
+    Flags that do not belong in a config are reported.
     """
     given = GIVEN if backend is Backend.ROCM else set()
     each = [set(macros(flags).items()) for flags in (cxx, gpu) if flags is not None]
@@ -131,12 +130,12 @@ def keys_of(cxx: Flags | None, gpu: Flags | None, *, backend: Backend, place: Pl
 
 
 def macros(flags: Flags) -> dict[str, str | None]:
-    """Return the macros that a release build does not define by itself."""
+    """Return the macros without those that a release build defines."""
     return {name: value for name, value in flags.macros.items() if (name, value) not in _RELEASE}
 
 
 def stable_abi(flags: Flags) -> Version | None:
-    """Return the version of the stable ABI that sources are compiled for; None where they name none."""
+    """Return the stable ABI version that the sources request; None without one."""
     text = (flags.macros.get(_STABLE) or "").rstrip("uUlL")
     try:
         number = int(text, 0)
@@ -152,7 +151,7 @@ def _value(value: str | None) -> Macro:
 
 
 def _words(flags: Flags, shared: dict[str, str | None], backend: Backend | None, place: Place) -> Iterator[str]:
-    """Yield the words of `cxx-flags`, or of the flags of a backend's compiler."""
+    """Yield the flags for `cxx-flags`, or for the key of a backend's compiler."""
     given = GIVEN if backend is Backend.ROCM else set()
     for name, value in macros(flags).items():
         if name not in given and name not in shared and name != _STABLE and _IDENTIFIER.fullmatch(name):
@@ -173,14 +172,14 @@ def _words(flags: Flags, shared: dict[str, str | None], backend: Backend | None,
 
 
 def _why_left_out(flag: Flag, backend: Backend | None) -> str | None:
-    """Return why a flag of `setup.py` is none of the config; for ROCm, it may be one of nvcc."""
+    """Return why a flag of `setup.py` does not belong in the config; for ROCm, it may be an nvcc flag."""
     if backend is Backend.ROCM and any(re.fullmatch(each, " ".join(flag)) for each in facts()["nvcc"]["alone"]):
         return " for ROCm: nvcc alone has it"
     return next((f": it {reason}" for reason in map(refusals.why_unsafe, flag) if reason is not None), None)
 
 
 def taken_away(backend: Backend | None) -> frozenset[str]:
-    """Return the macros that only torch's own flags define: without these, nothing has to be taken back."""
+    """Return the macros that only torch's own flags define, so that nothing needs to undefine them."""
     if backend is None:
         return frozenset()
     own = [*facts()["hip"]["flags"], *facts()["nvcc"]["flags"]] if backend is Backend.ROCM else facts()["nvcc"]["flags"]
@@ -188,7 +187,7 @@ def taken_away(backend: Backend | None) -> frozenset[str]:
 
 
 def _standard(wanted: str, place: Place) -> Iterator[str]:
-    """Yield the flag for a standard that is newer than that of torch's headers, which every source gets."""
+    """Yield the flag for a C++ standard newer than that of torch's headers, which every source gets."""
     own = standard()
     if wanted.isdigit() and int(wanted) <= own:
         if int(wanted) < own:
@@ -199,17 +198,17 @@ def _standard(wanted: str, place: Place) -> Iterator[str]:
 
 
 def extension_name(text: str) -> str:
-    """Return a name of an extension for that of a Python module, such as `moe_c` for `pkg._moe_C`."""
+    """Return an extension's name for a Python module, such as `moe_c` for `pkg._moe_C`."""
     below = text.partition(".")[2] or text
     return re.sub(r"^[^a-z]+|_+$", "", re.sub(r"[^a-z0-9]+", "_", below.lower()))[:40].rstrip("_") or "more"
 
 
 def table_name(text: str) -> str:
-    """Return a name of a table for a text, such as `pkg_ops` for `pkg.ops`."""
+    """Return a table's name for a text, such as `pkg_ops` for `pkg.ops`."""
     return re.sub(r"[^A-Za-z0-9-]+", "_", text).strip("_") or "kernel"
 
 
 def unused(name: str, taken: Container[str]) -> str:
-    """Return a name, with a number where it is taken."""
+    """Return a name, with a number if it is taken."""
     numbered = (f"{name}_{number}" for number in itertools.count(2))
     return next(each for each in itertools.chain((name,), numbered) if each not in taken)

@@ -1,4 +1,4 @@
-"""Compiler flags, taken apart: macros, architectures, and the words that belong together."""
+"""Parse compiler flags: macros, architectures, and options with their values."""
 
 import itertools
 import re
@@ -12,7 +12,7 @@ from builder.matrix import architectures
 from builder.port.settings import facts
 
 Flag = tuple[str, ...]
-"""A flag with the word that is its value, where that stands by itself."""
+"""A flag, with its value if that is a separate word."""
 
 _GENCODE = re.compile(r"(?:-gencode|--generate-code)=?(.*)")
 _ARCH = re.compile(r"(?:-arch|--gpu-architecture)=?((?:sm|compute)_.*|all|all-major|native)")
@@ -20,7 +20,7 @@ _OFFLOAD = re.compile(r"--offload-arch=(.+)")
 _CODE = re.compile(r"(sm|compute)_([0-9]+)([0-9])([af]?)")
 _STANDARD = re.compile(r"--?std=(?:c|gnu)\+\+([0-9a-z]+)")
 _OF_EVERY_BUILD = re.compile(r"-O3|((-Xcompiler|--compiler-options)[ =])?-fPIC|(-t|--threads)[ =]?[0-9]*")
-"""Flags that every build passes, or chooses itself."""
+"""Flags that every build passes or chooses itself."""
 _MACRO = re.compile(r"-(D|U)([A-Za-z_]\w*)(?:=(.*))?", re.DOTALL)
 
 
@@ -32,26 +32,26 @@ class Flags:
     """Defined macros and their values; None for one without."""
     undefined: tuple[str, ...] = ()
     capabilities: tuple[str, ...] = ()
-    """The capabilities that code is made for, as `cuda-capabilities` has them."""
+    """The capabilities to compile for, in the form of `cuda-capabilities`."""
     unread: tuple[str, ...] = ()
     """Architectures that are not CUDA capabilities, such as `native`, and pairs for a GPU that has other code."""
     standard: str | None = None
     rest: tuple[Flag, ...] = ()
-    """All flags but macros, architectures and the standard."""
+    """All flags except macros, architectures and the standard."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """The flags and the include folders of one source."""
+    """The flags and include folders of one source."""
 
     language: str
     flags: Flags
     include: tuple[str, ...] = ()
-    """Folders of the project, relative to it, and others as they are."""
+    """Folders relative to the project, or absolute ones outside."""
 
 
 def group(words: Iterable[str]) -> Iterator[Flag]:
-    """Yield the flags of a list of words, with their values."""
+    """Yield each flag in a list of words together with its value."""
     source = iter(words)
     for word in source:
         yield (word, *itertools.islice(source, int(word in _take_a_word())))
@@ -63,7 +63,7 @@ def _take_a_word() -> frozenset[str]:
 
 
 def read(words: Iterable[str]) -> Flags:
-    """Take the flags of a compiler apart; of macros, the last word holds."""
+    """Parse the flags of a compiler; of repeated macros, the last one counts."""
     macros: dict[str, str | None] = {}
     undefined: dict[str, None] = {}
     targets: list[str] = []
@@ -97,7 +97,7 @@ def read(words: Iterable[str]) -> Flags:
 
 
 def _targets(flag: str) -> list[str] | None:
-    """Return the capabilities that a flag names, or the architectures of ROCm; None for another flag."""
+    """Return the capabilities or ROCm architectures in a flag; None for another flag."""
     if offload := _OFFLOAD.fullmatch(flag):
         return offload[1].split(",")
     if short := _ARCH.fullmatch(flag):
@@ -131,7 +131,7 @@ def _is_capability(name: str) -> bool:
 
 
 def _one_of_each_gpu(names: Iterable[str]) -> tuple[str, ...]:
-    """Leave out pairs for a GPU that something else is code for: a config has one of the two."""
+    """Drop pairs for a GPU that another entry has code for: a config can contain only one of the two."""
     kept: dict[str, tuple[str, bool]] = {}
     for name in sorted(names, key=lambda name: ":" in name):
         made = code_of(name).place
@@ -141,6 +141,6 @@ def _one_of_each_gpu(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _with_ptx(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Join the PTX of a capability with its code."""
+    """Join the PTX of a capability with its machine code."""
     plain = sorted({name.removesuffix("+PTX") for name in names}, key=architectures.natural)
     return tuple(f"{name}+PTX" if f"{name}+PTX" in names else name for name in plain)

@@ -1,4 +1,4 @@
-"""The compile line of each source: as torch's BuildExtension would make it, or as a compile_commands.json has it."""
+"""The compile line of each source: as torch's BuildExtension would write it, or from a compile_commands.json."""
 
 import itertools
 import os.path
@@ -22,7 +22,7 @@ _TOOLKITS = ("<cuda>", "<rocm>", "<torch>")
 
 
 def language(source: str) -> str | None:
-    """Return the language of a source; None for a file that no compiler reads."""
+    """Return the language of a source; None for a file that is not compiled."""
     return _SUFFIXES.get(PurePosixPath(source).suffix)
 
 
@@ -45,7 +45,7 @@ def of_extension(extension: Extension, *, hip: bool = False) -> Mapping[str, Lin
 
 
 def _with_folders(words: list[str], kind: str, extension: Extension) -> Line:
-    """Return the line of the words and the include folders of an extension, which words name, too."""
+    """Return a line from words that include an extension's include folders."""
     found = flags.read(words)
     named = [flag[0].removeprefix("-I") for flag in found.rest if flag[0].startswith("-I")]
     folders = (*extension.include_dirs, *named)
@@ -55,7 +55,7 @@ def _with_folders(words: list[str], kind: str, extension: Extension) -> Line:
 
 
 def normal(path: str) -> str:
-    """Return a path without `.`, doubled slashes and `..` that lead nowhere else."""
+    """Normalise a path: no `.`, doubled slashes or `..` that stay inside."""
     parts: list[str] = []
     for part in path.split("/"):
         if part == ".." and parts and parts[-1] != "..":
@@ -71,18 +71,18 @@ _INCLUDES = ("-isystem", "-iquote", "-idirafter")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """One source and the words of its compiler, the compiler itself not among them."""
+    """A source, and the words of its compile command without the compiler."""
 
     directory: str
     source: str
     """Absolute path."""
     words: tuple[str, ...]
     output: str | None = None
-    """Its object."""
+    """The path of its object."""
 
     @property
     def language(self) -> str | None:
-        """The language of the source: `-x cu` tells it as well as the name."""
+        """The language of the source, by `-x cu` or by its name."""
         pairs = itertools.pairwise(self.words)
         return GPU if any(pair in {("-x", "cu"), ("-x", "hip")} for pair in pairs) else language(self.source)
 
@@ -91,7 +91,7 @@ def read_commands(path: Path) -> tuple[Command, ...]:
     """Return the lines of a file.
 
     Raises:
-        BuilderError: it is no such file.
+        BuilderError: the file is not a compile_commands.json.
     """
     try:
         if path.stat().st_size > _LARGEST:
@@ -134,9 +134,9 @@ def _command(entry: object, path: Path) -> Command:
 
 
 def lines_of(commands: Iterable[Command], roots: dict[str, str]) -> dict[str, list[Line]]:
-    """Return the lines of each source of a project; one that is compiled several times has several.
+    """Return the compile lines of each source in a project; a source may be compiled several times.
 
-    `roots` has the name of each absolute folder, an empty one for that of the project: `/p/csrc` becomes `csrc`.
+    `roots` has a name for each absolute folder, and an empty name for the project: `/p/csrc` becomes `csrc`.
     """
     found: dict[str, list[Line]] = {}
     for command in commands:
@@ -158,7 +158,7 @@ def lines_of(commands: Iterable[Command], roots: dict[str, str]) -> dict[str, li
 
 
 def relative(path: str, roots: dict[str, str]) -> str:
-    """Return a path by the name of the longest folder that it is in."""
+    """Return a path relative to the longest folder around it, with that folder's name."""
     for root in sorted(roots, key=len, reverse=True):
         if path == root or path.startswith(f"{root}/"):
             rest = normal(path.removeprefix(root).lstrip("/"))
@@ -169,7 +169,7 @@ def relative(path: str, roots: dict[str, str]) -> str:
 
 _TARGET = re.compile(r"CMakeFiles/([^/]+)\.dir/")
 _GIVEN = re.compile(r"/.*/(torch/include|include/python3[^/]*|(cuda|nvidia)[^/]*(/.*)?/include)(/.*)?")
-"""Include folders of torch, Python and a toolkit, which every project has."""
+"""Include folders of torch, Python and toolkits, which every project has."""
 
 
 def recording(path: Path, directory: Path) -> Recording:
@@ -202,7 +202,7 @@ def recording(path: Path, directory: Path) -> Recording:
 
 
 def _plain(line: Line) -> Line:
-    """Return a line without what every rendered project has."""
+    """Return a line without the parts that every rendered project has."""
     macros = {name: value for name, value in line.flags.macros.items() if not is_rendered_macro(name)}
     rest = tuple(flag for flag in line.flags.rest if not is_rendered(flag))
     include = tuple(folder for folder in line.include if _GIVEN.fullmatch(folder) is None)

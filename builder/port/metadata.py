@@ -1,4 +1,4 @@
-"""Find the name, version, license, readme and requirements of a project, each with where it was found."""
+"""Find the name, version, license, readme and requirements of a project, each with its origin."""
 
 import posixpath
 import re
@@ -28,10 +28,10 @@ from builder.wording import listed
 _NO_KEY = ("entry-points", "gui-scripts", "optional-dependencies", "scripts", "urls")
 _READMES = ("README.md", "README.rst", "README.txt", "README")
 _BUILT_WITH = frozenset({"torch", "ninja", "setuptools", "wheel", "packaging", "pybind11", "cmake"})
-"""Requirements of a build, and torch, which every kernel requires by itself."""
+"""Build requirements, and torch, which every kernel requires anyway."""
 _LONGEST_NAME = 100
 _BASES = ("", "src/", "python/")
-"""The folders of a Python package, if `setup` names none."""
+"""Folders that may contain the Python package, if `setup` names none."""
 _UNKNOWN = "LicenseRef-unknown"
 _LICENSE_FILES = ("LICENSE", "LICENSE.txt", "LICENSE.md", "LICENCE", "COPYING")
 
@@ -46,7 +46,7 @@ def tables(
 ) -> tuple[TableDraft, TableDraft]:
     """Return `[general]` and `[wheel]` of a project, by `setup()` and by `pyproject.toml`.
 
-    `reached` has for each extension the name that Python imports in its place, and the module that has it.
+    `reached` has for each extension the new import name, and the module that defines it.
     """
     call = setup or SetupCall(at="")
     try:
@@ -116,14 +116,14 @@ class _Project:
         return Found(int(number[1]) if number else 0, origin)
 
     def wheel_version(self) -> Found | None:
-        """Return the whole version without a label; None where it says no more than its first number, or is none."""
+        """Return the whole version without a label; None if it is only one number, or invalid."""
         found, public = self._version()
         if not WheelVersion.matches(public) or public == f"{WheelVersion(public).major}.0.0" or "." not in public:
             return None
         return Found(public, found.origin)
 
     def _version(self) -> tuple[Found, str]:
-        """Return the version as it was found, and without `v` and a label."""
+        """Return the version as found, and without `v` and label."""
         found = self._text("version") or Found("0", NOWHERE)
         return found, str(found.value).lstrip("vV").partition("+")[0]
 
@@ -150,7 +150,7 @@ class _Project:
         return None
 
     def readme(self) -> str | None:
-        """Return the file that is the long description; tell a person of one that is no file."""
+        """Return the file with the long description; report a missing file."""
         named = self.declared.get("readme")
         path = named.get("file") if isinstance(named, dict) else named
         if isinstance(path, str) and source_facts.is_path(path) and _is_readable(self.place.root / path):
@@ -190,7 +190,7 @@ class _Project:
         return tuple(depends), tuple(requires)
 
     def say_pythons(self) -> None:
-        """Tell a person of Pythons that a torch has and the project refuses: wheels are for all of them."""
+        """Report Pythons that torch supports but the project refuses: wheels are for all of them."""
         declared = self.declared.get("requires-python")
         text = self.call.texts.get("python_requires") or (declared if isinstance(declared, str) else "")
         try:
@@ -199,7 +199,7 @@ class _Project:
             self.place.say(f"'{text}' is no range of Pythons")
             return
         known = dict.fromkeys(dotted(tag) for row in rows() for tag in row.pythons)
-        # A late patch release, so that a bound such as '>3.10.2' refuses nothing as a whole.
+        # A late patch release, so that a bound such as '>3.10.2' does not exclude the whole minor version.
         refused = [python for python in known if f"{python}.99" not in wanted]
         if refused:
             self.place.say(
@@ -207,14 +207,14 @@ class _Project:
             )
 
     def say_what_has_no_key(self) -> None:
-        """Tell a person of commands, extras and the like, which wheels of kernels do not have."""
+        """Report commands, extras and the like, which kernels' wheels do not have."""
         declared = [f"project.{name}" for name in _NO_KEY if self.declared.get(name)]
         for names, at in ((self.call.lists.get("no_key", ()), self.call.at), (declared, "pyproject.toml")):
             if names:
                 self.place.todo.add(f"the wheel has nothing of {listed(names)}, of which no key says anything", at=at)
 
     def package(self, name: str, reached: Mapping[str, tuple[str, str]]) -> str | None:
-        """Return the folder of the Python package, and tell a person what else there is."""
+        """Return the folder of the Python package, and report other packages."""
         root, module = self.place.root, name.replace("-", "_")
         packages = self.call.lists.get("packages", ())
         tops = dict.fromkeys(package.partition(".")[0] for package in packages)
@@ -233,7 +233,7 @@ class _Project:
         return there[wanted]
 
     def _say_imports(self, package: str, folders: list[str], reached: Mapping[str, tuple[str, str]]) -> None:
-        """Tell a person of lines that import an extension, have its name as a text, or compile one."""
+        """Report lines that import an extension, contain its name as text, or compile one."""
         root, todo = self.place.root, self.place.todo
         for extension, (what, module) in reached.items():
             for file, line in source_facts.imports_of(root, extension, folders, top=package):
@@ -255,7 +255,7 @@ class _Project:
         return f"{base}/{path}".strip("/") if base not in {"", "."} else path
 
     def data(self, package: str | None) -> Iterator[str]:
-        """Yield the globs of files that the package has besides Python; those of other folders are told to a person."""
+        """Yield globs for data files in the package; report data files of other folders."""
         unsaid: list[str] = []
         for name, globs in sorted(self.call.package_data.items()):
             for pattern in globs:
@@ -270,7 +270,7 @@ class _Project:
             self.place.say(f"the wheel has {listed(unsaid)}, which is not in its package")
 
     def say_more_data(self, package: str | None, data: tuple[str, ...]) -> None:
-        """Tell a person of files of the package that only MANIFEST.in may have put into the wheel."""
+        """Report files of the package that only MANIFEST.in may have added to the wheel."""
         root = self.place.root
         if package is None or not source_facts.is_file(root, "MANIFEST.in"):
             return

@@ -1,4 +1,4 @@
-"""One extension of a project: which of its sources are there, which bind, and what it includes."""
+"""An extension of a project: its existing sources, its binding, and its includes."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,27 +14,27 @@ from builder.port.source_facts import Place, Todo
 
 _LINKED = "-l"
 _CMAKE = "CMake"
-"""The kind of an extension that is a target of CMake."""
+"""The kind of an extension that is a CMake target."""
 _RENAMED = {"cuda": "cuda_driver"}
-"""Names of libraries for the linker that CMake calls otherwise."""
+"""Names of libraries in CMake that differ from the linker's."""
 _OF_TORCH = frozenset({"c10", "torch", "torch_cpu", "torch_python", "c10_cuda", "torch_cuda", "cudart", "stdc++"})
-"""Libraries that every kernel is linked to, or that torch's own are."""
+"""Libraries that every kernel links to, or that belong to torch."""
 _HARMLESS_LINK = ("-s", "-Wl,-s", "-Wl,-rpath", "-Wl,--strip", "-Wl,--no-as-needed", "-Wl,--as-needed", "-Wl,-O1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One extension, and what its files say."""
+    """An extension, with facts from its files."""
 
     place: Place
-    """The call that makes it."""
+    """The call that creates it."""
     extension: Extension
     own: str | None
-    """Its table in `[extension]`; None for the first, which `[torch]` binds."""
+    """Its name in `[extension]`; None for the first one, which `[torch]` binds."""
     sources: frozenset[str]
-    """Sources that are there."""
+    """The existing sources."""
     binding: tuple[str, ...]
-    """The sources in C++ that register ops or make a Python module."""
+    """The C++ sources that register ops or define a Python module."""
     needs_python: bool
     libraries: tuple[LibraryName, ...]
     absent: tuple[str, ...]
@@ -42,13 +42,13 @@ class Part:
 
     @property
     def reached(self) -> tuple[str, str]:
-        """The name that Python imports in place of the extension, and the generated module that has it."""
+        """The new import name of the extension, and the generated module that defines it."""
         return "module" if self.needs_python else "ops", "_ops" if self.own is None else f"_ops_{self.own}"
 
     def src(
         self, sources: Iterable[str], include: tuple[str, ...], *, more: Iterable[str] = ()
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the entries of `src`, and of `exclude`: sources, and headers of them and `more` beyond the folders."""
+        """Return the entries of `src` and `exclude`: sources, and their and `more`'s headers outside `include`."""
         root, listed = self.place.root, tuple(sources)
         own = [folder for folder in include if ":" not in folder]
         headers = source_facts.headers(root, [*listed, *more], own)
@@ -63,7 +63,7 @@ class Part:
         return (*entries, *source_facts.header_globs(sorted(known - compiled))), others
 
     def include(self, folders: Iterable[str]) -> tuple[str, ...]:
-        """Return the entries of `include`; folders outside of the project are told to a person."""
+        """Return the entries of `include`; report folders outside of the project."""
         return tuple(entry for folder in folders if (entry := self._include(folder)) is not None)
 
     def _include(self, folder: str) -> str | None:
@@ -82,10 +82,10 @@ class Part:
 
 
 def parts(recording: Recording, best: Run, root: Path, todo: Todo) -> Iterator[Part]:
-    """Yield the extensions of the `best` run, each once; of the targets of a CMake project, only the ones that bind."""
+    """Yield each extension of the `best` run once; of the targets of a CMake project, only those that bind."""
     seen: set[str] = set()
     said = "" if best.setup is None else best.setup.texts.get("name", "")
-    taken = {extension_name(f".{name}") for name in (said, root.name)}  # the module of the kernel is no extension
+    taken = {extension_name(f".{name}") for name in (said, root.name)}  # the kernel's own module is not an extension
     for extension in best.extensions:
         place, quiet = (Place(root=root, at=extension.at, todo=each) for each in (todo, Todo()))
         if extension.name in seen:
@@ -150,7 +150,7 @@ def _say_missing(paths: list[str], place: Place) -> None:
 
 
 def _included(sources: Iterable[str], root: Path) -> Iterator[LibraryName]:
-    """Yield the libraries whose headers a source includes, and which an environment only has where they are named."""
+    """Yield the libraries whose headers a source includes, and which an environment has only if they are declared."""
     for source in sorted(sources):
         for header in source_facts.headers_of(root, source):
             name = libraries.of_header(header)

@@ -1,4 +1,4 @@
-"""Run a `setup.py` in a sandbox for each machine that it might see, and return what was recorded."""
+"""Run a `setup.py` in a sandbox for each machine that it may see, and return the recordings."""
 
 import contextlib
 import os
@@ -26,15 +26,15 @@ _RECORDER = Path(__file__).with_name("recorder")
 _START = "import sys; sys.path.insert(0, sys.argv[1]); from _recorder.script import main; main(sys.argv[2])"
 _OUTPUTS = shutil.ignore_patterns(".git", ".hg", ".venv", "venv", "__pycache__", "*.egg-info", "node_modules")
 _LARGEST = 1 << 30
-"""Bytes of a tree that is copied for the runs."""
+"""The most bytes of a tree to copy."""
 _MEMORY, _FILE = 4 << 30, 256 << 20
 _PATIENCE = 1.0
-"""Seconds to wait for the last output of what was ended."""
+"""Seconds to wait for the last output of an ended process."""
 _OUTPUT = 16 << 10
-"""Bytes of the output of a run that are kept."""
+"""The most bytes of a run's output that are kept."""
 _MOST_PRETENDED = 12
 SECONDS = 60.0
-"""The most seconds of one run."""
+"""The longest time of a run, in seconds."""
 
 
 def record(
@@ -46,14 +46,14 @@ def record(
     seconds: float = SECONDS,
     among: tuple[Setting, ...] | None = None,
 ) -> Recording:
-    """Run the `setup.py` of a directory for every machine; the directory itself is not written to.
+    """Run the `setup.py` of a directory for every machine, without changing the directory.
 
     Args:
         directory: The folder of the `setup.py`.
-        home: The user's own folder, which no sandbox shows.
-        variables: Variables of the environment that `setup.py` is given.
+        home: The user's home folder, which the sandbox hides.
+        variables: Environment variables for `setup.py`.
         sandboxed: Whether it runs in a sandbox.
-        seconds: How long each run may take.
+        seconds: The longest time of a run.
         among: The machines; by default all of them.
 
     Raises:
@@ -116,24 +116,24 @@ def _refuse_large(directory: Path) -> None:
 
 @dataclass(slots=True, kw_only=True)
 class _Recorder:
-    """The runs of one `setup.py`, which share a scratch directory and what is pretended."""
+    """The runs of one `setup.py`, which share a scratch directory and the stand-ins."""
 
     directory: Path
     absent: tuple[str, ...]
     """Folders of submodules that were not fetched."""
     scratch: Path
     inside: Path
-    """The scratch directory as `setup.py` sees it: the same where it runs without a sandbox."""
+    """The path at which `setup.py` sees the scratch directory; the same path without a sandbox."""
     home: Path | None
     variables: Mapping[str, str]
     seconds: float
     pretended: list[str] = field(default_factory=list)
-    """Modules that are not here, and are answered by stand-ins."""
+    """Missing modules that stand-ins replace."""
     _copied: Mapping[str, tuple[int, int]] | None = field(default=None, init=False)
-    """The files of the copy, where the last run left all as they were."""
+    """The files of the copy, if the last run left them unchanged."""
 
     def run(self, setting: Setting) -> Run:
-        """Run once, and again with a stand-in for each module that is not here."""
+        """Run once, and again with a stand-in for each missing module."""
         run = self._once(setting)
         while run.missing is not None and self._can_pretend(run.missing):
             self.pretended.append(run.missing.partition(".")[0])
@@ -169,7 +169,7 @@ class _Recorder:
             return Run(setting=setting, failure=f"it asked for more than can be recorded: {error}", written=written)
 
     def _relative(self, content: bytes) -> bytes:
-        """Return a record with paths of the tree relative to it, and the paths of stand-ins by their names."""
+        """Return a record with paths relative to the tree, and names for the paths of stand-ins."""
         inside = str(self.inside).encode()
         for folder in (b"cuda", b"rocm", b"torch"):
             content = content.replace(inside + b"/" + folder, b"<" + folder + b">")
@@ -193,18 +193,18 @@ def _files_of(tree: Path) -> dict[str, tuple[int, int]]:
 
 
 def _follow(argv: list[str], environment: Mapping[str, str], seconds: float) -> tuple[str, bool]:
-    """Run a command, and end it after some time; return the end of its output, and whether it ended by itself."""
+    """Run a command with a time limit; return the end of its output, and whether it ended by itself."""
     output, end = os.pipe()
     kept = bytearray()
     with started(argv, env=environment, stdout=end, stderr=end) as process:
         os.close(end)
         Limits(seconds=seconds, memory=_MEMORY, file=_FILE).hold(process.pid)
-        # It is left behind where something that got away still holds the other end.
+        # The reader is abandoned if an escaped process still holds the other end.
         reader = threading.Thread(target=_keep_end, args=(output, kept), daemon=True)
         reader.start()
         in_time = ends_within(seconds, lambda: process.poll() is not None)
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)  # what it left behind
+            os.killpg(process.pid, signal.SIGKILL)  # processes that it left behind
     reader.join(timeout=_PATIENCE)
     return kept.decode(errors="replace"), in_time
 
@@ -217,10 +217,10 @@ def _keep_end(output: int, kept: bytearray) -> None:
 
 
 def copy(directory: Path, target: Path) -> None:
-    """Copy a project without what was built, downloaded or is no file.
+    """Copy a project without build outputs, downloads and special files.
 
     Raises:
-        BuilderError: something of it cannot be read.
+        BuilderError: a file cannot be read.
     """
     try:
         shutil.copytree(directory, target, symlinks=True, ignore=_left_out)

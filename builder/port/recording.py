@@ -1,4 +1,4 @@
-"""The recording of a `setup.py`: the extensions that it asks for on each machine, and the lines that do."""
+"""The recording of a `setup.py`: its extensions on each machine, and the lines that create them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from builder.port.settings import Setting
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extension:
-    """One extension that `setup` is given, with the project's own arguments alone."""
+    """One extension that `setup` receives, with only the project's own arguments."""
 
     kind: str
     name: str
@@ -29,12 +29,12 @@ class Extension:
     link_flags: tuple[str, ...] = ()
     py_limited_api: bool = False
     lines: Mapping[str, Line] | None = None
-    """The lines themselves, where they are known without the arguments."""
+    """The compile lines, if they are known without the arguments."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetupCall:
-    """The arguments of `setup` besides extensions."""
+    """The arguments of `setup` other than extensions."""
 
     at: str
     texts: Mapping[str, str] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class SetupCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """A command or a use of the network while `setup.py` ran."""
+    """A command or a network access while `setup.py` ran."""
 
     kind: str
     text: str
@@ -61,7 +61,7 @@ class Run:
     setup: SetupCall | None = None
     events: tuple[Event, ...] = ()
     failure: str | None
-    """Why `setup` was not called; None where it was."""
+    """Why `setup` was not called; None if it was called."""
     at: str = ""
     """The `file:line` that failed."""
     missing: str | None = None
@@ -69,7 +69,7 @@ class Run:
     written: tuple[str, ...] = ()
     """Files of the tree that the run wrote."""
     variables: Mapping[str, str] = field(default_factory=dict)
-    """Variables of the environment that the tree reads, each with the line of its first use."""
+    """Environment variables that the tree reads, each with the line of its first use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,29 +78,29 @@ class Recording:
 
     runs: tuple[Run, ...]
     pretended: tuple[str, ...] = ()
-    """Modules that are not here and were answered by stand-ins."""
+    """Missing modules that stand-ins replaced."""
     absent: tuple[str, ...] = ()
     """Folders of submodules that were not fetched."""
     given: tuple[str, ...] = ()
-    """Names of the variables that `setup.py` was given."""
+    """Names of the variables given to `setup.py`."""
 
     @property
     def main(self) -> tuple[Run, ...]:
-        """The runs with a CUDA toolkit each that ended well, oldest toolkit first."""
+        """The successful runs with a CUDA toolkit, oldest toolkit first."""
         return tuple(run for run in self.runs if run.setting.is_main and run.failure is None)
 
     @property
     def best(self) -> Run | None:
-        """The run that speaks for the project: that of the newest toolkit, or the first that ended well."""
+        """The run that represents the project: the one with the newest toolkit, or the first successful one."""
         ended = [run for run in self.runs if run.failure is None]
         return self.main[-1] if self.main else ended[0] if ended else None
 
 
 def decode(found: Mapping[str, object], setting: Setting, written: tuple[str, ...]) -> Run:
-    """Return the run that the recorder wrote down.
+    """Read a run from the recorder's output.
 
     Raises:
-        ToolError: it is not what the recorder writes: `setup.py` can write there, too.
+        ToolError: the output is invalid: `setup.py` can write there, too.
     """
     try:
         return codec.decode(Run, {**found, "setting": codec.encode(setting), "written": list(written)})

@@ -1,4 +1,4 @@
-"""The machines that a setup.py is made to see, one after the other, and the files and variables of each."""
+"""The machines that a setup.py is shown, one after the other, with the files and variables of each."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _ARCH_LIST = "8.0;9.0a"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """A machine: its toolkit, its GPU and its variables."""
+    """A pretended machine: its toolkit, its GPU and its variables."""
 
     name: str
     cuda: str | None = None
@@ -32,7 +32,7 @@ class Setting:
 
     @property
     def torch(self) -> str:
-        """The version of the newest torch that is built for it."""
+        """The version of the newest torch built for the toolkit."""
         local = "cpu"
         if self.cuda is not None:
             local = f"cu{self.cuda.replace('.', '')}"
@@ -42,7 +42,7 @@ class Setting:
 
     @property
     def is_main(self) -> bool:
-        """Whether it differs from the others by its toolkit alone."""
+        """Whether only its toolkit differs from the other machines."""
         return self.cuda is not None and self.gpu == _GPU and self.arch_list is None
 
 
@@ -53,7 +53,7 @@ def facts() -> dict[str, Any]:
 
 
 def toolkits() -> tuple[str, ...]:
-    """Return the CUDA toolkits of the build matrix and the ones that projects ask about, oldest first."""
+    """Return the CUDA toolkits of the build matrix, and others that projects ask about, oldest first."""
     found = {Version(row.toolkit) for row in rows() if row.backend is Backend.CUDA and row.toolkit is not None}
     found |= set(map(Version, facts()["toolkits"]))
     return tuple(map(str, sorted(found)))
@@ -80,7 +80,7 @@ def settings() -> tuple[Setting, ...]:
 
 
 def standard() -> int:
-    """Return the C++ standard of the headers of the newest torch, which a rendered project compiles with."""
+    """Return the C++ standard of the newest torch's headers, which a rendered project compiles with."""
     newest = Version(torch_version().rpartition(".")[0])
     return cxx_standard.standard(newest)
 
@@ -107,7 +107,7 @@ _TORCH_FOLDERS = ("include/torch/csrc/api/include", "include/ATen", "lib")
 def make_machine(
     setting: Setting, scratch: Path, inside: Path, *, pretended: Sequence[str], believed: Sequence[str]
 ) -> Mapping[str, str]:
-    """Write the files of a machine into `scratch`, which is seen at `inside`, and return its variables."""
+    """Write the files of a machine into `scratch`, which setup.py sees at `inside`, and return its variables."""
     for folder in (*(f"torch/{name}" for name in _TORCH_FOLDERS), "home"):
         (scratch / folder).mkdir(parents=True, exist_ok=True)
     variables = {"HOME": str(inside / "home"), "LC_ALL": "C.UTF-8", "TZ": "UTC", "TMPDIR": "/tmp", "MAX_JOBS": "1"}  # noqa: S108
@@ -153,6 +153,6 @@ def _program(path: Path, answer: str) -> None:
 
 
 def write_text(path: Path, content: str) -> None:
-    """Write a file, and the folders that it is in."""
+    """Write a file, and create its folders."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(content, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Read what the files of a project say, and list what a person has to do about it."""
+"""Read facts from the files of a project, and list the tasks for a person."""
 
 import configparser
 import itertools
@@ -18,25 +18,25 @@ from builder.port.tables import TableDraft
 
 @dataclass(frozen=True, slots=True)
 class Todo:
-    """A list that grows while a config is drafted; what is in it already is not added again."""
+    """A list that grows while a config is drafted, without duplicates."""
 
     items: dict[str, None] = field(default_factory=dict)
 
     def add(self, text: str, *, at: str = "") -> None:
-        """Add one thing to do by hand; `at` is the `file:line` that asks for it, where one does."""
+        """Add a task; `at` is the `file:line` that causes it, if there is one."""
         self.items[f"{at}: {text}" if at else text] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A line of a project, and the list of what remains to do."""
+    """A line of a project, and the list of tasks."""
 
     root: Path
     at: str
     todo: Todo
 
     def say(self, text: str, *, near: str | None = None) -> None:
-        """Tell a person something about the line, or about the nearest one of its file that has the text `near`."""
+        """Add a task about the line, or about the nearest line of its file with the text `near`."""
         self.todo.add(text, at=self.at if near is None else self._line_of(near))
 
     def _line_of(self, text: str) -> str:
@@ -61,11 +61,11 @@ _CODE = (".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hip", ".hpp", ".inl
 _NO_DATA = frozenset((*_CODE, ".md", ".pyc", ".pyd", ".so"))
 _WILD = set("[]*?")
 _FEWEST = 4
-"""Files that are named one by one; more of them by a glob that names no other."""
+"""The most files that are listed one by one; more files become a glob that matches no other."""
 
 
 def is_path(path: str) -> bool:
-    """Whether a config can name a path: one of the project, that can be shown."""
+    """Whether a config can contain a path: inside the project, and printable."""
     try:
         ProjectPath(path)
     except InvalidValueError:
@@ -74,17 +74,17 @@ def is_path(path: str) -> bool:
 
 
 def is_file(root: Path, path: str) -> bool:
-    """Whether a project has a file; False for a name that no file system takes."""
+    """Whether a project has a file; False for an invalid name."""
     return os.path.isfile(root / path)  # noqa: PTH113  pathlib raises for such a name
 
 
 def is_folder(root: Path, path: str) -> bool:
-    """Whether a project has a folder; False for a name that no file system takes."""
+    """Whether a project has a folder; False for an invalid name."""
     return os.path.isdir(root / path)  # noqa: PTH112  pathlib raises for such a name
 
 
 def read(root: Path, path: str) -> str:
-    """Return the text of a file of the project; empty where there is none."""
+    """Return the text of a file in the project; empty if it is missing."""
     try:
         return (root / path).read_text(encoding="utf-8", errors="replace")
     except (OSError, ValueError):
@@ -92,17 +92,17 @@ def read(root: Path, path: str) -> str:
 
 
 def _code(root: Path, source: str) -> str:
-    """Return the text of a source with its comments blank."""
+    """Return the text of a source, with blanks for comments."""
     return _COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), read(root, source))
 
 
 def headers_of(root: Path, source: str) -> tuple[str, ...]:
-    """Return the headers that the `#include` lines of a source name."""
+    """Return the headers in the `#include` lines of a source."""
     return tuple(found[2] for found in _INCLUDE.finditer(_code(root, source)))
 
 
 def makes_module(root: Path, source: str) -> bool:
-    """Whether a source makes a Python module."""
+    """Whether a source defines a Python module."""
     return _PYBIND.search(_code(root, source)) is not None
 
 
@@ -112,7 +112,7 @@ def registers_ops(root: Path, source: str) -> bool:
 
 
 def headers(root: Path, sources: Iterable[str], folders: Iterable[str]) -> tuple[str, ...]:
-    """Return the files that sources include, directly or not, and that are in none of the folders."""
+    """Return the files that sources include, directly or indirectly, outside of the given folders."""
     listed = tuple(folders)
     waiting, seen = list(sources), set[str]()
     found: set[str] = set()
@@ -139,7 +139,7 @@ def _included(root: Path, path: str, folders: tuple[str, ...]) -> Iterator[str]:
 
 
 def with_globs(root: Path, paths: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return a list of files with a glob for each folder and extension of which it has nearly all, and the others."""
+    """Return a list of files with a glob for each folder and suffix that is nearly complete, and the exceptions."""
     entries: list[str] = []
     others: list[str] = []
     for (folder, glob), files in _by_glob(paths).items():
@@ -156,7 +156,7 @@ def with_globs(root: Path, paths: Iterable[str]) -> tuple[tuple[str, ...], tuple
 
 
 def header_globs(paths: Iterable[str]) -> tuple[str, ...]:
-    """Return a list of headers, with a glob for each folder and extension that has several: too many do no harm."""
+    """Return a list of headers, with a glob for each folder and suffix that has several: too many do no harm."""
     found: list[str] = []
     for (folder, glob), files in _by_glob(paths).items():
         plain = len(files) == 1 or glob == "*" or _WILD & set(folder)
@@ -165,7 +165,7 @@ def header_globs(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def _by_glob(paths: Iterable[str]) -> dict[tuple[str, str], set[str]]:
-    """Return files by their folder and the glob for their extension."""
+    """Group files by folder, and by the glob for their suffix."""
     groups: dict[tuple[str, str], set[str]] = {}
     for path in paths:
         groups.setdefault((posixpath.dirname(path), f"*{PurePosixPath(path).suffix}"), set()).add(path)
@@ -173,7 +173,7 @@ def _by_glob(paths: Iterable[str]) -> dict[tuple[str, str], set[str]]:
 
 
 def imports_of(root: Path, module: str, packages: Iterable[str], *, top: str) -> Iterator[tuple[str, int]]:
-    """Yield the lines of Python files, in the folders of packages below `top`, that import a module."""
+    """Yield the lines of Python files, in package folders below `top`, that import a module."""
     package, _, last = module.rpartition(".")
     ways = [rf"import[ \t]+(?:[^#\n]*,[ \t]*)?{re.escape(module)}\b", rf"from[ \t]+{re.escape(module)}[ \t]+import\b"]
     if package:
@@ -187,7 +187,7 @@ def imports_of(root: Path, module: str, packages: Iterable[str], *, top: str) ->
 
 
 def _relative(text: str, folder: str, wanted: str) -> Iterator[int]:
-    """Yield where a file of a folder imports what is at a path, relative to its own package."""
+    """Yield the lines where a file imports a path relative to its own package."""
     for found in _RELATIVE.finditer(text):
         dots, below, names = found.groups()
         place = posixpath.normpath(posixpath.join(folder, *[".."] * (len(dots) - 1), below.replace(".", "/")))
@@ -197,7 +197,7 @@ def _relative(text: str, folder: str, wanted: str) -> Iterator[int]:
 
 
 def data_of(root: Path, package: str) -> tuple[str, ...]:
-    """Return the files of a package that are neither Python, nor sources, nor what a build or an editor left."""
+    """Return the files of a package that are neither Python, nor sources, nor left by a build or an editor."""
     files = (path for path in sorted((root / package).rglob("*")) if path.is_file() and not path.is_symlink())
     paths = [path.relative_to(root) for path in itertools.islice(files, _MOST)]
     return tuple(
@@ -208,12 +208,12 @@ def data_of(root: Path, package: str) -> tuple[str, ...]:
 
 
 def mentions_of(root: Path, module: str, packages: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Yield the lines of Python files, in the folders of packages, that have the name of a module as a text."""
+    """Yield the lines of Python files, in package folders, that contain the name of a module as text."""
     return _lines_with(rf"""["']{re.escape(module)}["']""", root, packages)
 
 
 def loads_of(root: Path, packages: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Yield the lines of Python files, in the folders of packages, that compile with torch when they are imported."""
+    """Yield the lines of Python files, in package folders, that compile with torch at import."""
     return _lines_with(r"^(?![ \t]*#).*\bcpp_extension[ \t]*(?:\.|import\b.*\b)load(?:_inline)?\b", root, packages)
 
 
@@ -224,7 +224,7 @@ def _lines_with(pattern: str, root: Path, packages: Iterable[str]) -> Iterator[t
 
 
 def _texts(root: Path, packages: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the Python files in the folders of packages, with their texts."""
+    """Yield the Python files in package folders, with their texts."""
     for folder in packages:
         for path in sorted((root / folder).glob("*.py")):
             file = path.relative_to(root).as_posix()
@@ -232,7 +232,7 @@ def _texts(root: Path, packages: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def license_of(text: str) -> str | None:
-    """Return the SPDX name of a license by its text; None for one that is not among the usual."""
+    """Return the SPDX name of a license text; None if it is not a common one."""
     folded = " ".join(text.lower().split())
     return next((name for name, words in _LICENSES.items() if all(word in folded for word in words)), None)
 
@@ -250,7 +250,7 @@ _LICENSES: Mapping[str, tuple[str, ...]] = {
 
 
 def declared(root: Path) -> Iterator[tuple[str, str]]:
-    """Yield the folder and the address of each submodule that `.gitmodules` names, sorted."""
+    """Yield the folder and the URL of each submodule in `.gitmodules`, sorted."""
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     try:
         parser.read_string((root / ".gitmodules").read_text(encoding="utf-8"))
@@ -261,12 +261,12 @@ def declared(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def absent(root: Path) -> tuple[str, ...]:
-    """Return the folders of submodules that have no files."""
+    """Return the folders of submodules without files."""
     return tuple(path for path, _ in declared(root) if not ((root / path).is_dir() and any((root / path).iterdir())))
 
 
 def sources(root: Path, included: Container[str], todo: Todo) -> Iterator[TableDraft]:
-    """Yield the table of each foreign source that include folders name."""
+    """Yield the table of each foreign source that include folders use."""
     for path, url in declared(root):
         name = source_name(path)
         if name not in included:
@@ -283,7 +283,7 @@ def sources(root: Path, included: Container[str], todo: Todo) -> Iterator[TableD
 
 
 def source_name(path: str) -> str:
-    """Return the name of the source tree that a submodule becomes."""
+    """Return the name of the source tree for a submodule."""
     guess = re.sub(r"[^a-z0-9_-]+", "-", path.rpartition("/")[2].lower()).strip("-_")
     return guess if SourceName.matches(guess) else "foreign"
 

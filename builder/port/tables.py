@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from builder import toml
 
 NOWHERE = "nowhere"
-"""The origin of a value that a person has to write."""
+"""The origin of a value that a person must write."""
 _WIDTH = 110
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A value, and where it was found."""
+    """A value, with its origin."""
 
     value: str | int
     origin: str
@@ -27,11 +27,11 @@ Value = Found | str | int | tuple[str, ...] | Mapping[str, str | int] | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableDraft:
-    """A table of the config, with its keys in the order in which they are written."""
+    """A table of the config, with its keys in the order of writing."""
 
     name: str
     keys: Mapping[str, Value]
-    """A key with None or nothing in it is not written."""
+    """The keys; None and empty values are not written."""
 
     def __str__(self) -> str:
         return "".join(f"{line}\n" for line in (f"[{self.name}]", *self._lines()))

@@ -45,7 +45,7 @@ set(CMAKE_CUDA_COMPILER_PRODUCED_OUTPUT [==[#$ PATH=/usr/bin
 #$ g++ -o "a.out" "a.o" "-L{root}/lib64" -lcudart
 ]==])
 """
-"""The facts about nvcc that CMake would learn by compiling with it."""
+"""Facts about nvcc that CMake would otherwise learn by compiling."""
 _TORCH_LIBRARIES = ("torch", "torch_cpu", "torch_cuda", "torch_python", "c10", "c10_cuda")
 _CUDA_LIBRARIES = """
 cudart cudart_static cudadevrt cublas cublasLt cufft curand cusolver cusparse nvrtc nvrtc_builtins nvJitLink nvjitlink
@@ -58,7 +58,7 @@ _GIVEN = ("<cuda>", "<torch>", "<python>", "<headers>", "<build>")
 def compile_commands(
     kernel: Kernel, backend: Backend, setting: Setting, scratch: Path, *, environ: Mapping[str, str]
 ) -> tuple[tuple[Command, ...], dict[str, str]]:
-    """Return the compile lines of a kernel's project, and the names of the folders in them.
+    """Return the compile lines of a kernel's project, and names for the folders in them.
 
     Raises:
         ToolError: CMake cannot configure it.
@@ -124,7 +124,7 @@ def _toolkit(folder: Path, version: str) -> dict[str, str]:
 
 
 def _python(scratch: Path) -> dict[str, str]:
-    """Return where headers of Python are; stand-ins where this Python has none."""
+    """Return the folders of Python's headers, or stand-ins if this Python has none."""
     if (Path(sysconfig.get_path("include")) / "Python.h").is_file():
         return {}
     version = ".".join(map(str, sys.version_info[:3]))
@@ -135,7 +135,7 @@ def _python(scratch: Path) -> dict[str, str]:
 
 
 def _headers(kernel: Kernel, backend: Backend, scratch: Path) -> dict[str, str]:
-    """Return empty folders in place of header-only libraries and foreign sources, so that nothing is fetched."""
+    """Return empty folders for header-only libraries and foreign sources, so that nothing is fetched."""
     found = {}
     for library in header_libraries(kernel.config, backend):
         folder = scratch / "headers" / str(library["NAME"])
@@ -154,7 +154,7 @@ def _headers(kernel: Kernel, backend: Backend, scratch: Path) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """The flags of one source that only one of the two has."""
+    """The flags of one source that only one side has."""
 
     source: str
     missing: tuple[str, ...] = ()
@@ -164,7 +164,7 @@ class Difference:
 
 
 def in_groups(differences: Iterable[Difference]) -> Iterator[str]:
-    """Yield a line for each thing that is different, with the first of the sources that it is different in."""
+    """Yield a line for each difference, with the first source that has it."""
     sources: dict[str, list[str]] = {}
     for each in differences:
         for what, words in (("missing", each.missing), ("extra", each.extra)):
@@ -181,7 +181,7 @@ class Comparison:
 
     setting: Setting
     sources: int
-    """Sources that are compiled by both in the same way."""
+    """The number of sources that both compile in the same way."""
     differences: tuple[Difference, ...]
 
 
@@ -194,7 +194,7 @@ def verify(
     sandboxed: bool,
     seconds: float,
 ) -> Iterator[Comparison]:
-    """Yield the comparison for each machine that the config is for: each CUDA toolkit of the matrix, and none.
+    """Yield the comparison for each machine of the config: each CUDA toolkit of the matrix, and no toolkit.
 
     Raises:
         BuilderError: the config or `setup.py` cannot be read, it compiles nothing, or no backend can be compared.
@@ -222,7 +222,7 @@ def verify(
 
 
 def machines(backends: Iterable[Backend]) -> Iterator[tuple[Backend, Setting]]:
-    """Yield the machines on which a kernel can be compared, with the backend that is compared there."""
+    """Yield the machines for comparing a kernel, each with the backend to compare."""
     built = {row.toolkit for row in rows() if row.backend is Backend.CUDA}
     for setting in settings():
         if setting.is_main and setting.cuda in built and Backend.CUDA in backends:
@@ -232,14 +232,14 @@ def machines(backends: Iterable[Backend]) -> Iterator[tuple[Backend, Setting]]:
 
 
 def uncompared(directory: Path) -> tuple[Backend, ...]:
-    """Return the backends of a kernel whose compile lines are not compared."""
+    """Return the backends whose compile lines cannot be compared."""
     named = load(directory).config.general.backends
     compared = {backend for backend, _ in machines(named)}
     return tuple(backend for backend in dict.fromkeys(named) if backend not in compared)
 
 
 def _copy(directory: Path, target: Path) -> Kernel:
-    """Return a copy of a kernel; a Python package that is not there yet is an empty one."""
+    """Copy a kernel; a missing Python package becomes an empty one."""
     copy(directory, target)
     package = target / package_directory(load(target).config)
     if not package.is_dir():
@@ -249,7 +249,7 @@ def _copy(directory: Path, target: Path) -> Kernel:
 
 
 def _compared(run: Run, recording: Recording, found: Mapping[str, list[Line]]) -> Comparison:
-    # In the config, folders of submodules have the names of foreign sources.
+    # The config calls folders of submodules by the names of foreign sources.
     absent = {path: source_facts.source_name(path) for path in recording.absent}
     wanted: dict[str, list[Line]] = {}
     for lines in of_run(run).values():
@@ -263,7 +263,7 @@ def _compared(run: Run, recording: Recording, found: Mapping[str, list[Line]]) -
 
 
 def difference(source: str, wanted: list[Line], found: list[Line], setting: Setting) -> Difference | None:
-    """Return the difference of the lines of one source, which may be compiled several times."""
+    """Return the difference between the lines of one source, which may be compiled several times; None without one."""
     if not wanted or not found:
         said = ("the source itself",)
         return Difference(source=source, missing=said if wanted else (), extra=said if found else ())
@@ -285,7 +285,7 @@ def difference(source: str, wanted: list[Line], found: list[Line], setting: Sett
 
 
 def canonical(line: Line) -> frozenset[str]:
-    """Return a line as words that can be compared, without what every build has."""
+    """Return a line as comparable words, without the parts that every build has."""
     taken = flag_keys.taken_away(Backend.CUDA)
     found = {
         f"-D{name}" if value in {None, "1"} else f"-D{name}={value}"
@@ -302,7 +302,7 @@ def canonical(line: Line) -> frozenset[str]:
 
 
 def architectures_of_one(wanted: Line, found: Line, setting: Setting) -> tuple[list[str], list[str]]:
-    """Return the architectures that only one of two lines has; where `setup.py` names none, the machine chooses."""
+    """Return the architectures that only one of two lines has; if `setup.py` names none, the machine decides."""
     if wanted.language != GPU or setting.cuda is None or not wanted.flags.capabilities:
         return [], []
     compiled = found.flags.capabilities

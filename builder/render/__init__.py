@@ -43,7 +43,7 @@ _FROM_MODULE = re.compile(r'"\$\{CMAKE_CURRENT(?:_FUNCTION)?_LIST_DIR\}/([a-z0-9
 
 
 def backends(kernel: Kernel) -> tuple[Backend, ...]:
-    """Return the backends that the kernel can be rendered for, in the config's order."""
+    """Return the backends for which the kernel can be rendered, in the config's order."""
     return tuple(dict.fromkeys(kernel.config.general.backends))
 
 
@@ -58,9 +58,8 @@ def render(
     """Return the project of a kernel for one backend; `only` are the GPUs of a quick build.
 
     Raises:
-        ConfigError: a file is missing, or a value cannot be rendered; all of them are reported.
-        BuilderError: the kernel is not for `backend`, `unique_id` cannot be part of a name, or `only` is of another
-            backend.
+        ConfigError: a file is missing or a value cannot be rendered; all such problems are reported.
+        BuilderError: the kernel is not for `backend`, `unique_id` is not valid, or `only` is for another one.
     """
     require_backends(kernel.config, (backend,))
     architectures.require(only, backend, noarch=is_noarch(kernel.config, backend))
@@ -80,13 +79,13 @@ def render(
         },
     )
     if unique_id is None:
-        # The project names itself by its content: by what it is without a name.
+        # The project's id is a digest of its content without an id.
         unique_id = _project(kernel, backend, copied, "", found=found, only=only).digest[:_ID_DIGITS]
     return _project(kernel, backend, copied, unique_id, found=found, only=only)
 
 
 def python_scan(kernel: Kernel, backend: Backend) -> source_scan.PythonScan:
-    """Return what the library of a backend needs of Python.
+    """Return how the library of a backend uses Python.
 
     Raises:
         ConfigError: a file is missing.
@@ -95,7 +94,7 @@ def python_scan(kernel: Kernel, backend: Backend) -> source_scan.PythonScan:
 
 
 def _read(kernel: Kernel, tree: Tree, backend: Backend) -> tuple[Kernel, Mapping[str, bytes]]:
-    """Return the kernel with its globs expanded, and the files that its build for a backend reads."""
+    """Return the kernel with expanded globs, and the files that its build for a backend reads."""
     files = source_set(kernel, tree=tree)
     kernel = _expanded(kernel, tree, backend)
     run = frozenset[str]() if is_noarch(kernel.config, backend) else step_files(kernel, tree, backend)
@@ -109,25 +108,26 @@ def _python_scan(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) 
 
 
 def _facts(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) -> values.LibraryScan:
-    """Return what the sources of a kernel say that has one library alone."""
+    """Return the facts in the sources of a kernel that has only one library."""
     config = kernel.config
     sources = values.sources(config, backend)
     binding: tuple[str, ...] = next((table.src for _, table in config.tables(backend)), ())
-    # What a binding outside of the project defines, or does with the name of the ops, cannot be seen; a library for one
-    # Python is a module as a rule.
+    # The sources of a foreign binding are unknown, so assume that they use the name of the ops; a library for one
+    # Python
+    # is usually a module.
     elsewhere = tuple(path for path in binding if isinstance(path, PlacedEntry))
     module = bool(elsewhere) or source_scan.defines_module(sources, copied)
     name_in: tuple[str, ...] | None = ()
     if not is_noarch(config, backend):
         found = source_scan.uses_ops_name(sources, copied, framework=config.framework)
         name_in = None if found is None else (*found, *elsewhere)
-        # What is compiled for ROCm is a translation of the file, under another name.
+        # ROCm compiles a translated copy of the file, under another name.
         name_in = None if name_in and backend is Backend.ROCM else name_in
     return values.LibraryScan(module=module, name_in=name_in)
 
 
 def _expanded(kernel: Kernel, tree: Tree, backend: Backend) -> Kernel:
-    """Return the kernel with the globs of its sources expanded: once, for all that ask."""
+    """Return the kernel with expanded source globs, once for all callers."""
     config, used = kernel.config, kernel.config.extensions(backend)
     changed: dict[str, Any] = {
         name: _table(kernel, tree, table)
@@ -151,7 +151,7 @@ def _table(kernel: Kernel, tree: Tree, table: Listing) -> Listing:
         expanded = tuple(dict.fromkeys(path for paths in files for path in paths))
     else:
         expanded = expand(kernel, table.src, tree=tree)
-    # A file that a glob finds is in the project, whatever characters its name has.
+    # A file that a glob finds is in the project, even with unusual characters in its name.
     src = cast("tuple[ProjectPath, ...]", files_without(expanded, table.exclude))
     return replace(table, src=src, include=placed_folders(kernel.config, table.include))
 
@@ -181,7 +181,7 @@ def _project(
 
 
 def _templates(kernel: Kernel, backend: Backend) -> Mapping[str, str]:
-    """Return the rendered files, path -> template."""
+    """Return the templates of the rendered files: path -> template."""
     package = rendered_package(kernel.config)
     shared = {"pyproject.toml": "_shared/pyproject.toml.j2"}
     if is_noarch(kernel.config, backend):
@@ -200,10 +200,10 @@ def _templates(kernel: Kernel, backend: Backend) -> Mapping[str, str]:
 
 
 def _copied(kernel: Kernel, backend: Backend, files: SourceSet, run: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """Yield the files of the kernel that its build for one backend reads, each with its path in the project.
+    """Yield the kernel's files that the build for one backend reads, each with its path in the project.
 
-    `run` are those of its steps. Headers may be anyone's, since sources include what is not listed; other sources are
-    those of the backend. The Python package has one place in all projects.
+    `run` has the files of its steps. All headers are included, since sources include unlisted ones; other sources are
+    the backend's. The Python package has the same path in all projects.
     """
     package, inside = package_directory(kernel.config), rendered_package(kernel.config)
     noarch = is_noarch(kernel.config, backend)
@@ -230,7 +230,7 @@ def environment() -> Environment:
 
 
 def cmake_arguments(arguments: Arguments) -> str:
-    """Return keyword arguments as lines of a call, each keyword with its values below it."""
+    """Return keyword arguments as lines of a call: each keyword, then its values."""
     lines = []
     for keyword, given in arguments.items():
         if isinstance(given, str):
@@ -244,7 +244,7 @@ def cmake_arguments(arguments: Arguments) -> str:
 
 
 def _cmake_modules(lists: str) -> dict[str, bytes]:
-    """Return the files, relative to `cmake/`, that a CMakeLists.txt needs."""
+    """Return the files, relative to `cmake/`, that a CMakeLists.txt includes."""
     found: dict[str, bytes] = {}
     pending = _FROM_LISTS.findall(lists)
     while pending:
@@ -257,7 +257,7 @@ def _cmake_modules(lists: str) -> dict[str, bytes]:
 
 @lru_cache
 def _cmake_module(path: str) -> tuple[bytes, tuple[str, ...]]:
-    """Return a module, and the files that it names."""
+    """Return the content of a module, and the modules that it includes."""
     content, folder = (resources.CMAKE / path).read_bytes(), posixpath.dirname(path)
     named = _FROM_MODULE.findall(content.decode("utf-8"))
     return content, tuple(posixpath.normpath(posixpath.join(folder, other)) for other in named)

@@ -1,4 +1,4 @@
-"""The arguments of the calls of a rendered CMakeLists.txt: keyword -> values, in the order they are written."""
+"""The arguments of calls in a rendered CMakeLists.txt: keyword -> values, in the order of writing."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -24,14 +24,14 @@ from builder.resources import DATA
 
 Line = tuple[str, ...]
 Arguments = Mapping[str, str | tuple[Line, ...]]
-"""Keyword -> its value, or lines of values; a keyword without values is not written."""
+"""Keyword -> its value, or lines of values; a keyword without values is omitted."""
 Definitions = Mapping[MacroName, MacroValue]
-# nvcc takes a backslash off what follows it, splits at commas, and hands the rest to a shell inside of double quotes.
+# nvcc removes a backslash before a character, splits at commas, and passes the rest to a shell in double quotes.
 _NVCC = str.maketrans({"\\": r"\\\\", "$": r"\\$", "`": r"\\`", '"': r"\"", ",": r"\,"})
 
 
 def binding(table: Binding, *, name_in: tuple[str, ...]) -> Arguments:
-    """Return the arguments of the sources that bind to the framework, and of the ones with the name of the ops."""
+    """Return the arguments of the binding's sources, including those that contain the name of the ops."""
     return {
         "NAME_IN": _lines(name_in),
         "SOURCES": _lines(table.src),
@@ -79,9 +79,9 @@ def file_flags(table: SourceTable) -> tuple[Arguments, ...]:
 
 
 def when(subject: Arguments, given: When | None, parts: Sequence[Component], only: tuple[str, ...]) -> Arguments:
-    """Return the arguments of `kernel_when_holds` for a condition, if there is one, of a component or an extension.
+    """Return the arguments of `kernel_when_holds` for the condition of a component or an extension; empty without one.
 
-    `parts` are the component, or those of the extension, and `only` the GPUs of a quick build.
+    `parts` is the component, or has the components of the extension; `only` has the GPUs of a quick build.
     """
     if given is None:
         return {}
@@ -93,7 +93,7 @@ def when(subject: Arguments, given: When | None, parts: Sequence[Component], onl
     }
     requested = [part.cuda_capabilities for part in parts if isinstance(part, CudaComponent)]
     if given.archs and requested:
-        # Of the capabilities that are compiled, those that are asked for.
+        # The requested capabilities among the compiled ones.
         table = capabilities(requested, only)
         compiled = (line[: line.index("lost")] if "lost" in line else line for line in table)
         found["CAPABILITIES"] = tuple(
@@ -106,7 +106,7 @@ def when(subject: Arguments, given: When | None, parts: Sequence[Component], onl
 
 
 def libraries(names: tuple[LibraryName, ...], backend: Backend) -> Arguments:
-    """Return the arguments of `kernel_libraries` for the libraries that a backend has; empty if it has none."""
+    """Return the arguments of `kernel_libraries` for the libraries of a backend; empty without any."""
     found = [name.facts for name in names if name.facts.is_for(backend)]
     given = {
         "FIND_PACKAGES": [facts.package for facts in found],
@@ -119,9 +119,9 @@ def libraries(names: tuple[LibraryName, ...], backend: Backend) -> Arguments:
 
 
 def capabilities(requests: Sequence[tuple[str, ...] | None], only: tuple[str, ...]) -> tuple[Line, ...]:
-    """Return a line for each range of CUDA toolkits: from which version, what is compiled, and what is lost.
+    """Return a line for each range of CUDA toolkits: its first version, the compiled capabilities, and the lost ones.
 
-    It is about what all the requests ask for together.
+    All requests are combined.
     """
     lines: list[Line] = []
     for generation in architectures.generations():
@@ -143,7 +143,7 @@ def _row(values: tuple[str, ...]) -> tuple[Line, ...]:
 
 
 def flags_of(backend: Backend, own: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the flags of a component: those of every source of its backend, and then its own."""
+    """Return the flags of a component: the backend's own, then the component's."""
     return (*_flags_of_backends().get(backend.value, ()), *own)
 
 
@@ -153,7 +153,7 @@ def _flags_of_backends() -> dict[str, Any]:
 
 
 def define_options(given: Definitions) -> Mapping[MacroName, str]:
-    """Return the option of a compiler that is run as it is written, by the macro that it defines."""
+    """Return the compiler option for each macro, for a compiler that runs without a shell."""
     return {
         name: f"-D{name}" if value is True else f"-D{name}={value}"
         for name, value in given.items()
@@ -162,5 +162,5 @@ def define_options(given: Definitions) -> Mapping[MacroName, str]:
 
 
 def nvcc_define_options(given: Definitions) -> tuple[str, ...]:
-    """Return the options of nvcc for the same macros."""
+    """Return nvcc's options for the same macros."""
     return tuple(option.translate(_NVCC) for option in define_options(given).values())

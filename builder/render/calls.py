@@ -1,4 +1,4 @@
-"""The calls of a rendered CMakeLists.txt that compile, and which of them have objects of their own."""
+"""The compiling calls of a rendered CMakeLists.txt, and which of them need separate objects."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,14 +10,14 @@ from builder.render import arguments
 from builder.render.arguments import Arguments
 
 BINDING = "+binding"
-"""The name of the binding's objects, which no component can have."""
+"""The name of the binding's objects, which is not a valid name of a component."""
 _Table = tuple[str, str | None, SourceTable]
-"""The name of a table's objects, the extension that it is of, and the table."""
+"""The name of a table's objects, its extension, and the table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """The sources that are compiled in one way, with their flags, libraries and condition."""
+    """Sources that are compiled with the same flags, libraries and condition."""
 
     name: str
     arguments: Arguments
@@ -56,12 +56,12 @@ def of(
     name_in: Mapping[str | None, tuple[str, ...]],
     only: tuple[str, ...],
 ) -> Mapping[str | None, Calls]:
-    """Return the calls of each library: of the main one, by None, and of the extensions of a backend.
+    """Return the calls of each library of a backend: the main one under None, and the extensions.
 
     Args:
-        config: With expanded globs.
-        backend: What they are compiled for.
-        name_in: The sources of each library that have the name of its ops.
+        config: The config, with expanded globs.
+        backend: The backend.
+        name_in: The sources of each library that contain the name of its ops.
         only: The GPUs of a quick build.
     """
     tables = tuple(_tables(config, backend))
@@ -106,7 +106,7 @@ def of(
 
 
 def _tables(config: Config, backend: Backend) -> Iterator[_Table]:
-    """Yield each table with the name of its objects and the extension that it is of; bindings come first."""
+    """Yield each table with the name of its objects and its extension; bindings come first."""
     for path, table in config.tables(backend):
         if isinstance(table, Component):
             yield str(path[-1]), table.extension, table
@@ -117,10 +117,10 @@ def _tables(config: Config, backend: Backend) -> Iterator[_Table]:
 
 
 def _own_objects(tables: Sequence[_Table], plain: Mapping[str, Arguments]) -> frozenset[str]:
-    """Return the components and bindings that have objects of their own.
+    """Return the components and bindings that need separate objects.
 
-    Without any of the keys that only this builder reads, a source of two components is compiled once, with the flags of
-    both, as by the public kernel-builder; one of two libraries is compiled for each.
+    Without any key that only this builder reads, a source of two components is compiled once, with the flags of both,
+    as by the public kernel-builder. A source of two libraries is compiled for each.
     """
     found: set[str] = set()
     for group in _groups(tables):
@@ -143,7 +143,7 @@ def _own_objects(tables: Sequence[_Table], plain: Mapping[str, Arguments]) -> fr
 
 
 def _groups(tables: Sequence[_Table]) -> list[list[_Table]]:
-    """Return the tables that share sources, directly or by others."""
+    """Group the tables that share sources, directly or through other tables."""
     groups: list[tuple[list[_Table], set[str]]] = []
     for row in tables:
         members = [row]

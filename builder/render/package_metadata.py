@@ -1,4 +1,4 @@
-"""The fields of pyproject.toml that say what a package is."""
+"""The fields of pyproject.toml that describe a package."""
 
 import posixpath
 
@@ -12,25 +12,25 @@ _CONTENT_TYPES = {".md": "text/markdown", ".markdown": "text/markdown", ".rst": 
 
 
 def framework_requirement(framework: Framework, *, noarch: bool, stable_abi: Version | None) -> str | None:
-    """Return the framework that a wheel requires; None if that depends on the version that it is built with.
+    """Return the framework that a wheel requires; None if it depends on the version used in the build.
 
-    `requirement.py` of a project, or `core_metadata.requirements` in a build of `builder`, then adds it.
+    In that case, the project's `requirement.py` adds it or, in a build by `builder`, `core_metadata.requirements`.
     """
     if framework is Framework.CTYPES:
         return None
     if noarch:
-        return "torch"  # _ops.py asks it for the backend, whatever the framework is
+        return "torch"  # _ops.py asks torch for the backend, for every framework
     return None if stable_abi is None or framework is Framework.TVM_FFI else f"torch>={stable_abi}"
 
 
 def license_field(text: str) -> str:
-    """Return the TOML value of `project.license`: an SPDX expression, or another text as such."""
+    """Return the TOML value of `project.license`: an SPDX expression, or a table with another text."""
     known = spdx(text)
     return f"{{ text = {toml.spelled(text)} }}" if known is None else toml.spelled(known)
 
 
 def content_type(path: str) -> str:
-    """Return how indexes show a description, by the suffix of its file."""
+    """Return the content type of a description, by the suffix of its file."""
     return _CONTENT_TYPES.get(posixpath.splitext(path)[1].lower(), "text/plain")
 
 
@@ -43,7 +43,7 @@ def readme_field(config: Config) -> str:
 
 
 def spdx(text: str) -> str | None:
-    """Return a license as an SPDX expression, in its one spelling; None for another text."""
+    """Normalise an SPDX expression; None for another text."""
     try:
         return str(canonicalize_license_expression(text))
     except InvalidLicenseExpression:
@@ -58,6 +58,6 @@ def urls(config: Config) -> tuple[tuple[str, str], ...]:
 
 
 def python_depends(config: Config, backend: Backend) -> tuple[str, ...]:
-    """Return the requirements of what the kernel imports on `backend`."""
+    """Return the requirements for the Python packages that the kernel imports on `backend`."""
     named = (dependencies.requirement(name) for name in config.python_depends(backend))
     return tuple(dict.fromkeys((*named, *config.wheel.requires)))

@@ -1,4 +1,4 @@
-"""Project: a rendered tree in memory, and the way to a folder."""
+"""A rendered project: files in memory, and writing them to a folder."""
 
 import difflib
 import errno
@@ -13,7 +13,7 @@ from builder.hashes import Hasher, sha256
 from builder.wording import listed
 
 MANIFEST = ".builder-files"
-"""File that lists what a render wrote, by path and sha256: what a later one may replace or remove."""
+"""The list of files that a render wrote, with their sha256: a later render may replace or remove these."""
 
 _SHOWN = 5
 
@@ -46,14 +46,14 @@ class Project:
         return "".join(lines).encode()
 
     def write(self, root: Path, *, overwrite: bool = False) -> None:
-        """Write every file under `root`, and remove what an earlier render left there.
+        """Write every file under `root`, and remove obsolete files of an earlier render.
 
-        All or nothing: a file that is not of an earlier render, or was changed since, is never touched unless
-        `overwrite` is given, which replaces the files in the way.
+        All or nothing: a file that no render wrote, or that was changed since, stops the write, unless `overwrite`
+        replaces it.
 
         Raises:
             NothingToDoError: a file is in the way.
-            DiskFullError: there is no room.
+            DiskFullError: the disk is full.
         """
         earlier = {path for path, digest in _listed(root).items() if _is_unchanged(root, path, digest)}
         in_the_way = [path for path in self.files if path not in earlier and _occupied(root, path)]
@@ -77,7 +77,7 @@ class Project:
             new = not root.exists()
             near = root.parent if new else root
             near.mkdir(parents=True, exist_ok=True)
-            # Everything is written aside first: what fails, fails before the folder is touched.
+            # Write all files aside first, so that an error leaves the folder unchanged.
             with tempfile.TemporaryDirectory(dir=near, prefix=".builder-") as folder:
                 written = Path(folder) / "project"
                 _make_folders(written, self.files)
@@ -121,7 +121,7 @@ class Project:
 
 
 def _listed(root: Path) -> dict[str, str]:
-    """Return what an earlier render says it wrote: path -> sha256. Only plain relative paths are believed."""
+    """Return the files of an earlier render, path -> sha256; only plain relative paths are trusted."""
     try:
         text = (root / MANIFEST).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -136,7 +136,7 @@ def _listed(root: Path) -> dict[str, str]:
 
 
 def _is_unchanged(root: Path, path: str, digest: str) -> bool:
-    """Whether a file that an earlier render wrote is there as it was."""
+    """Whether a file of an earlier render is unchanged."""
     target = root / path
     inside = target.resolve().is_relative_to(root.resolve())
     return inside and target.is_file() and not target.is_symlink() and sha256(target.read_bytes()) == digest
@@ -147,7 +147,7 @@ def _occupied(root: Path, path: str) -> bool:
 
 
 def _folders(files: Mapping[str, bytes]) -> list[str]:
-    """Return the folders that files are in, below the root, each after the one it is in."""
+    """Return the folders of files below the root, each after its parent."""
     parents = {str(parent) for path in files for parent in PurePosixPath(path).parents}
     return sorted(parents - {"."})
 
@@ -165,4 +165,4 @@ def _remove_empty(root: Path, folder: PurePosixPath) -> None:
         try:
             (root / parent).rmdir()
         except OSError:
-            return  # something else is in it
+            return  # it has other files

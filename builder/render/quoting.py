@@ -1,4 +1,4 @@
-"""Spell a value so that a language reads it as that value and never as syntax."""
+"""Quote a value so that a language reads it as this value, and never as syntax."""
 
 import re
 from functools import cache
@@ -14,7 +14,7 @@ KEYWORDS = re.compile(
     "SOURCE|SOURCES|STABLE|STABLE_ABI|SUBMODULES|SYCL_FLAGS|SYSTEM_IS|TABLE|TARGETS|TOOLKIT|TORCH_IS|URL|USES|"
     "VARIABLE|VERSION|WHEEL|WHEEL_ROOT|WITHOUT|WITHOUT_ALL"
 )
-"""Keywords of the functions of a rendered project, which no argument may be: they would be read as keywords."""
+"""Keywords of a rendered project's functions; an argument must not equal one."""
 
 _PATH = re.compile(r"[A-Za-z0-9_./+-]+", re.ASCII)
 _BARE = re.compile(r"[A-Za-z0-9_./+:=>,-]+", re.ASCII)
@@ -23,7 +23,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 class UnrepresentableError(ValueError):
-    """A text that cannot be an element of a CMake list."""
+    """A text that a CMake list cannot contain."""
 
 
 @cache
@@ -31,7 +31,7 @@ def cmake(text: str) -> str:
     """Return `text` as one argument of a CMake command.
 
     Raises:
-        UnrepresentableError: CMake would see something else.
+        UnrepresentableError: CMake cannot represent the text.
     """
     reason = why_not_cmake(text)
     if reason is not None:
@@ -42,15 +42,15 @@ def cmake(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return `text` as it stands between the quotes of an argument."""
+    """Escape `text` for use between the quotes of an argument."""
     return re.sub(r'([\\"$])', r"\\\1", text)
 
 
 @cache
 def why_not_cmake(text: str) -> str | None:
-    """Return why CMake cannot hold `text` in a list and give it back unchanged, or None."""
+    """Return why a CMake list cannot hold `text` unchanged; None if it can."""
     if _PATH.fullmatch(text) and not KEYWORDS.fullmatch(text):
-        return None  # nearly all texts: a kernel can have thousands of sources
+        return None  # nearly all texts pass: a kernel can have thousands of sources
     reasons = {
         "it is empty": not text,
         "it has a control character": _CONTROL.search(text),

@@ -1,4 +1,4 @@
-"""The refusal of what cannot be rendered, before anything is: each problem with its place in the config."""
+"""Refuse everything that cannot be rendered, before rendering: each problem with its place in the config."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,7 +24,7 @@ _LANGUAGES = {
     for backend in Backend
     for suffix in backend.facts.sources
 }
-"""Suffix of a source -> the backends that compile it, where not every one does."""
+"""Suffix of a source -> the backends that compile it, if not every one does."""
 _FLAGS = ("cxx-flags", "cuda-flags", "hip-flags", "sycl-flags")
 _LOADS_CODE = "makes the compiler run code of its own choice"
 _READS_FLAGS = "reads more flags from a file, which nobody checks"
@@ -46,7 +46,7 @@ _UNSAFE_FLAGS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     )
 )
 _FOR_A_SHELL = re.compile(r".*(?:`|\$\()", re.DOTALL)
-"""nvcc hands its flags to a shell, which other compilers do not."""
+"""nvcc passes its flags to a shell; other compilers do not."""
 _FORWARDS = re.compile(
     r"(?:-Xcompiler|--compiler-options|-Xlinker|--linker-options|-Xclang|-Xptxas|-Wl|-Wa|-Wp|-Xarch_host)(?:[=,](.*))?"
 )
@@ -56,9 +56,9 @@ def check(kernel: Kernel, tree: Tree, backend: Backend, *, allow_unsafe_flags: b
     """Refuse a kernel with a value that a project for `backend` cannot hold.
 
     Raises:
-        ConfigError: with all of them.
+        ConfigError: with all such values.
     """
-    files = cache(partial(_files, kernel, tree))  # a folder of thousands is walked once for all questions
+    files = cache(partial(_files, kernel, tree))  # walk a folder of thousands of files only once
     tables = tuple(kernel.config.tables(backend)) if kernel.config.components(backend) else ()
     problems = []
     for path, text in _strings(kernel, backend, tables, files):
@@ -76,7 +76,7 @@ def check(kernel: Kernel, tree: Tree, backend: Backend, *, allow_unsafe_flags: b
 
 
 def _strings(kernel: Kernel, backend: Backend, tables: Tables, files: Files) -> Iterator[tuple[KeyPath, str]]:
-    """Yield every string that becomes an argument of a CMake command."""
+    """Yield every string that becomes an argument in CMake."""
     for path, table in tables:
         if path[0] == "kernel":
             yield path, str(path[-1])
@@ -104,7 +104,7 @@ def _each(path: KeyPath, entries: Iterable[str]) -> Iterator[tuple[KeyPath, str]
 
 
 def _files(kernel: Kernel, tree: Tree, entry: str) -> tuple[str, ...]:
-    """Return the files that an entry of a `src` names; without a wildcard, or in a foreign source, the entry itself."""
+    """Return the files of a `src` entry; an entry without a wildcard, or in a foreign source, is returned unchanged."""
     named = not is_glob(entry) or foreign_path(entry, kernel.config.sources) is not None
     return (entry,) if named else expand(kernel, (entry,), tree=tree)
 
@@ -117,7 +117,7 @@ def _flags(path: KeyPath, table: SourceTable) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _foreign(kernel: Kernel, backend: Backend, tables: Tables, files: Files) -> Iterator[Problem]:
-    """Find sources of one backend in a component of another."""
+    """Report sources of one backend in a component of another."""
     for path, table in tables:
         for number, entry in enumerate(table.src):
             for file in files_without(files(entry), table.exclude):
@@ -133,7 +133,7 @@ def _foreign(kernel: Kernel, backend: Backend, tables: Tables, files: Files) -> 
 
 
 def _shaders(kernel: Kernel, tables: Tables, files: Files) -> Iterator[Problem]:
-    """Find flags of single Metal shaders, which are compiled together."""
+    """Report flags for single Metal shaders, since all shaders are compiled together."""
     for path, table in tables:
         shaders = [file for entry in table.src for file in files(entry) if file.endswith(".metal")]
         for glob in table.file_flags:
@@ -145,7 +145,7 @@ def _shaders(kernel: Kernel, tables: Tables, files: Files) -> Iterator[Problem]:
 
 
 def _libraries(kernel: Kernel, backend: Backend, tables: Tables) -> Iterator[Problem]:
-    """Find libraries that the backend of a component lacks, or every backend of a binding."""
+    """Report libraries that the backend of a component lacks, or that every backend of a binding lacks."""
     for path, table in tables:
         backends = kernel.config.general.backends if path[0] != "kernel" else (backend,)
         for number, name in enumerate(table.libraries):
@@ -167,9 +167,9 @@ def _unsafe(kernel: Kernel, tables: Tables) -> Iterator[Problem]:
 
 
 def why_unsafe(flag: str, *, shell: bool = False) -> str | None:
-    """Return why a flag must not come from an unreviewed config, if it must not; nvcc hands flags to a shell.
+    """Return why a flag is unsafe in an unreviewed config; None if it is safe. `shell` is for nvcc, which uses a shell.
 
-    What a flag hands on to another tool is judged as well.
+    Flags that are passed on to another tool are judged as well.
     """
     forwarded = _FORWARDS.fullmatch(flag)
     parts = [flag] if forwarded is None else re.split(r"[,\s]+", forwarded[1] or "")

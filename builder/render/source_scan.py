@@ -1,4 +1,4 @@
-"""The uses of Python's headers and of the name of the ops in a kernel's sources."""
+"""Find uses of Python's headers, and of the name of the ops, in a kernel's sources."""
 
 import posixpath
 import re
@@ -20,36 +20,36 @@ _CMAKE = ("cmake/python/headers.cmake", "cmake/python/module.cmake")
 _REGISTRATION = "torch-ext/registration.h"
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 _WORD = re.compile(rb"\b(PyMODINIT_FUNC|PyObject|PyModuleDef|Py_ssize_t)\b")
-"""Names of Python's C API in sources that include it through another header, as the public `registration.h` does."""
+"""Names of Python's C API, for sources that include it through another header such as the public `registration.h`."""
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _DEFINES_MODULE = re.compile(rb"\b(?:PYBIND11_MODULE|NB_MODULE|PyInit_\w+)\b")
 _NAMED_MODULE = re.compile(rb"^[ \t]*(?:PYBIND11|NB)_MODULE\s*\(\s*(\w+)", re.MULTILINE)
 _LIMITED = frozenset({"Python.h", "torch/csrc/python_headers.h"})
-"""Headers that keep to the limited API where they are told to."""
+"""Headers that can be restricted to the limited API."""
 _MACROS = {Framework.TORCH: b"TORCH_EXTENSION_NAME", Framework.TVM_FFI: b"TVM_FFI_EXTENSION_NAME"}
 _LINKED = re.compile(
     rb"\b(?:(?:STABLE_)?TORCH_LIBRARY(?:_IMPL)?_EXPAND|REGISTER_EXTENSION)\s*\(\s*TORCH_EXTENSION_NAME\s*(?=[,)])"
 )
-"""Uses of the name for which `registration.h` has a macro that takes it from the linker."""
+"""Uses of the name for which `registration.h` has a macro that takes the name at link time."""
 _OWN_MACROS = re.compile(rb"#\s*define\s+(?:STABLE_)?TORCH_LIBRARY(?:_IMPL)?_EXPAND\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
-    """A line of a kernel that needs Python's headers."""
+    """A source line that needs Python's headers."""
 
     file: str
     line: int
-    """Counted from 1."""
+    """The line number, from 1."""
     name: str
-    """The header that is included, or the name that is used."""
+    """The included header, or the used name."""
     limited: bool
-    """Whether the limited API is enough: pybind11 and torch's own headers for Python need more."""
+    """Whether the limited API suffices: pybind11 and torch's Python headers need more."""
 
 
 @dataclass(frozen=True, slots=True)
 class PythonScan:
-    """The sources of a library and the headers of the kernel that they include, and what they need of Python."""
+    """How a library's sources, and the kernel's headers that they include, use Python."""
 
     reached: tuple[tuple[str, bytes], ...]
 
@@ -58,9 +58,9 @@ class PythonScan:
         """Follow the `#include` lines of sources.
 
         Args:
-            sources: What is compiled, relative to the project.
+            sources: The compiled sources, relative to the project.
             files: Content of the sources and headers of the kernel.
-            directories: Where `#include` looks besides the folder of the file itself, relative to the project.
+            directories: Folders where `#include` looks after the file's own folder, relative to the project.
         """
         folders = tuple(directories)
         pending = [path for path in dict.fromkeys(sources) if path in files]
@@ -83,12 +83,12 @@ class PythonScan:
 
     @property
     def needs_headers(self) -> Use | None:
-        """The first line that needs Python's headers, one that needs more than the limited API before the others."""
+        """The first line that needs Python's headers; lines that need more than the limited API come first."""
         return min(self._uses(), key=lambda use: use.limited, default=None)
 
     @property
     def obstacles(self) -> tuple[Use, ...]:
-        """The lines that keep a library from serving every Python: modules, and headers with all of the C API."""
+        """The lines that prevent one library for every Python: modules, and headers with the whole C API."""
         found = []
         for path, content in self.reached:
             code = _code(content)
@@ -100,7 +100,7 @@ class PythonScan:
 
     @property
     def misnamed(self) -> tuple[Use, ...]:
-        """The modules whose names are written out: the library has the name that the build gives it."""
+        """Modules whose names are written out: they must have the name that the build generates."""
         return tuple(
             _use(path, code, match.start(1), match[1].decode(), limited=False)
             for path, content in self.reached
@@ -124,7 +124,7 @@ class PythonScan:
 
 
 def defines_module(sources: Iterable[str], files: Mapping[str, bytes]) -> bool:
-    """Whether a source or a header of the kernel defines a module of Python, as pybind11 does."""
+    """Whether a source or a header of the kernel defines a Python module, as pybind11 does."""
     headers = (path for path in files if path.endswith(HEADERS) and path != _REGISTRATION)
     return any(_DEFINES_MODULE.search(_code(files.get(path, b""))) for path in (*sources, *headers))
 
@@ -162,7 +162,7 @@ def _unlimited() -> frozenset[str]:
 def uses_ops_name(
     sources: Iterable[str], files: Mapping[str, bytes], *, framework: Framework
 ) -> tuple[str, ...] | None:
-    """Return the sources that use the name themselves; None for all sources, because a header does."""
+    """Return the sources that use the name themselves; None for all sources, if a header uses it."""
     if framework not in _MACROS:
         return ()
     macro = _MACROS[framework]

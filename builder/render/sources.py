@@ -1,4 +1,4 @@
-"""The sources of a rendered project that are not in it: of foreign trees, written by steps, or of header libraries."""
+"""The external sources of a rendered project: foreign trees, outputs of steps, and header libraries."""
 
 import posixpath
 from functools import cache
@@ -23,18 +23,18 @@ from builder.render.arguments import Arguments
 from builder.resources import DATA
 
 GENERATED = "${CMAKE_CURRENT_BINARY_DIR}/generated"
-"""The folder in which a build has the outputs of the steps of `[[generate]]`."""
+"""The folder with the outputs of `[[generate]]` steps in a build."""
 
 
 class PlacedEntry(ListedPath):
-    """An entry as CMake has it between quotes: below a variable."""
+    """An entry as CMake spells it between quotes: a path below a variable."""
 
     path: str
     source: str | None
-    """The foreign source; None for what is generated."""
+    """The foreign source; None for generated files."""
 
     def __new__(cls, path: str, *, source: str | None = None) -> "Any":
-        """Spell a path that is inside the tree."""
+        """Return a path that is inside the tree, below its variable."""
         folder = GENERATED if source is None else f"${{{source}_SOURCE_DIR}}"
         spelled = str.__new__(cls, f"{folder}/{quoting.escaped(path)}")
         spelled.path, spelled.source = path, source
@@ -43,7 +43,7 @@ class PlacedEntry(ListedPath):
 
 
 def source_variable(name: str) -> str:
-    """Return the CMake variable that names the folder of a foreign source, where there is one."""
+    """Return the CMake variable with the folder of a foreign source."""
     return f"FETCHCONTENT_SOURCE_DIR_{name.upper()}"
 
 
@@ -70,7 +70,7 @@ def source_calls(config: Config, backend: Backend) -> tuple[tuple[str, Arguments
 
 
 def placed(config: Config, entry: ProjectPath) -> ProjectPath:
-    """Return an entry of a `src` as CMake finds it."""
+    """Return an entry of a `src` as CMake finds the file."""
     foreign = None if isinstance(entry, PlacedEntry) else foreign_path(entry, config.sources)
     found = entry
     if foreign is not None:
@@ -81,7 +81,7 @@ def placed(config: Config, entry: ProjectPath) -> ProjectPath:
 
 
 def placed_folders(config: Config, entries: tuple[ProjectPath, ...]) -> tuple[ProjectPath, ...]:
-    """Return entries of an `include` as CMake finds them; behind a folder, the one with what steps write into it."""
+    """Return entries of an `include` as CMake finds them, each followed by the folder where steps write its files."""
     found: list[ProjectPath] = []
     for entry in entries:
         found.append(placed(config, entry))
@@ -131,14 +131,14 @@ def step_calls(kernel: Kernel, backend: Backend) -> tuple[Arguments, ...]:
 
 
 def step_files(kernel: Kernel, tree: Tree, backend: Backend) -> frozenset[str]:
-    """Return the files of the kernel that the steps of a backend are run with."""
+    """Return the files of the kernel that the steps of a backend use."""
     steps = used_steps(kernel.config, backend)
     scripts = (posixpath.normpath(step.script) for step in steps)
     return frozenset((*scripts, *(path for step in steps for path in expand(kernel, step.inputs, tree=tree))))
 
 
 def header_calls(config: Config, backend: Backend) -> tuple[Arguments, ...]:
-    """Return the arguments of `kernel_headers_find` for each library, in the order in which components name them."""
+    """Return the arguments of `kernel_headers_find` for each library, in the order of their first use in components."""
     names = (name for component in config.components(backend).values() for name in component.depends)
     return tuple(_header_arguments(name) for name in dict.fromkeys(names) if name != "torch")
 
@@ -148,7 +148,7 @@ def _header_arguments(name: str) -> Arguments:
     version = dependencies.table()["component"][name].get("cutlass")
     library = "cutlass" if version else name
     facts = toml.loads((DATA / "cutlass.toml").read_text(encoding="utf-8"))[library]
-    pin: dict[str, str] = {}  # where the version is fetched from, and its hash
+    pin: dict[str, str] = {}  # the source of the version, and its hash
     if version in facts.get("wheels", {}):
         wheel = facts["wheels"][version]
         pin = {"WHEEL": wheel["requirement"], "SHA256": wheel["sha256"], "WHEEL_ROOT": facts["wheel-root"]}

@@ -1,4 +1,4 @@
-"""The values that templates place: everything is decided here."""
+"""The values for the templates: all decisions are made here."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -21,37 +21,37 @@ _DISTRIBUTIONS = {
     Framework.TVM_FFI: "apache-tvm-ffi",
     Framework.CTYPES: None,
 }
-"""The distribution that a project is built with, and its wheel requires."""
+"""The distribution that a project is built with and that its wheel requires."""
 _FEATURES = ("own_objects", "has_file_flags", "has_conditions", "may_be_empty", "may_be_absent", "has_libraries")
-"""What the libraries of a project may need functions of CMake for."""
+"""Features of a project's libraries that need functions of CMake."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LibraryScan:
-    """The facts of a library's build that its sources tell."""
+    """Facts about a library's build, found in its sources."""
 
     module: bool = False
     """Whether a source defines a module of Python."""
     name_in: tuple[str, ...] | None = ()
-    """The sources that are compiled with the name of the ops; None for all of them."""
+    """The sources that are compiled with the name of the ops; None for all sources."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFacts:
-    """The facts of a kernel's build that its sources tell."""
+    """Facts about a kernel's build, found in its sources."""
 
     python: Use | None = None
-    """The line that needs Python's headers, which all libraries then have."""
+    """A line that needs Python's headers; all libraries then get them."""
     libraries: Mapping[str | None, LibraryScan]
-    """The facts of the main library, by None, and of the extensions."""
+    """The facts of the main library, under None, and of the extensions."""
     license_files: tuple[str, ...] = ()
-    """The texts of the license, by their names."""
+    """The license files, by name."""
 
 
 def of(
     kernel: Kernel, backend: Backend, *, unique_id: str, noarch: bool, found: SourceFacts, only: tuple[str, ...] = ()
 ) -> Mapping[str, Any]:
-    """Return the values of every template, for one backend and id; `only` are the GPUs of a quick build."""
+    """Return the values for all templates, for one backend and id; `only` are the GPUs of a quick build."""
     config = kernel.config
     stable_abi = config.stable_abi(backend)
     torch_find = {"DEVICE": backend.facts.torch_device, "STABLE_ABI": stable_abi}
@@ -101,7 +101,7 @@ def of(
 
 
 def linked(config: Config, backend: Backend) -> str:
-    """Return what installs the libraries of a CUDA kernel, as a table of TOML by the major of CUDA; empty for none."""
+    """Return the distributions with a CUDA kernel's libraries, as a TOML table by CUDA's major version, or empty."""
     if config.framework is not Framework.TORCH or backend is not Backend.CUDA:
         return ""
     names = config.libraries(backend)
@@ -114,14 +114,14 @@ def linked(config: Config, backend: Backend) -> str:
 def _libraries(
     config: Config, backend: Backend, *, unique_id: str, found: SourceFacts, only: tuple[str, ...]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the values of each library: of the main one, then of the extensions."""
+    """Yield the values of each library: the main one, then the extensions."""
     name_in = {name: facts.name_in or () for name, facts in found.libraries.items()}
     alone = len(found.libraries) == 1
     for name, own in calls.of(config, backend, name_in=name_in, only=only).items():
         yield {
             **_library(config, backend, name, unique_id=unique_id, found=found),
             "calls": own,
-            # With one library alone, `kernel_when_any` is about every component.
+            # With only one library, `kernel_when_any` covers every component.
             "conditional": {} if alone else {"AMONG": tuple((call.name,) for call in own.components)},
             "to_load": libraries.to_load(config.of_library(name).libraries(backend), config.framework),
         }
@@ -130,7 +130,7 @@ def _libraries(
 def _library(
     config: Config, backend: Backend, name: str | None, *, unique_id: str, found: SourceFacts
 ) -> dict[str, Any]:
-    """Return the values of one library, of which those of the main one are the values of every template, too."""
+    """Return the values of one library; those of the main library are available to every template."""
     facts = found.libraries[name]
     target = "_" + "_".join(filter(None, (config.general.name.module, name, str(backend))))
     ops = f"{target}_{unique_id}"
@@ -147,7 +147,7 @@ def _library(
 
 
 def metadata(given: Mapping[str, Any]) -> dict[str, bytes]:
-    """Return the client's metadata.json, or what CMake makes it of."""
+    """Return the client's metadata.json, or its template for CMake."""
     backend, ids = Backend(given["backend"]), given["extension_ids"]
     known = KernelMetadata.of(given["config"], backend, ops=given["ops"], extensions=ids)
     is_open = {"archs": given["device_code"], "extensions": given["features"]["may_be_absent"]}
@@ -158,13 +158,13 @@ def metadata(given: Mapping[str, Any]) -> dict[str, bytes]:
 
 
 def sources(config: Config, backend: Backend) -> tuple[str, ...]:
-    """Return what is compiled for a backend, each file once."""
+    """Return the sources of a backend, each once."""
     return tuple(dict.fromkeys(path for _, table in config.tables(backend) for path in table.src))
 
 
 def _python(use: Use) -> arguments.Arguments:
     """Return the arguments of `kernel_python_headers`."""
-    file = re.sub(r"[^\w./+-]", "?", use.file)  # to be read by people: not every name can be in CMake
+    file = re.sub(r"[^\w./+-]", "?", use.file)  # for people to read: CMake cannot contain every file name
     return {
         "SOURCE": f"{file}:{use.line}",
         "USES": use.name,
@@ -174,7 +174,7 @@ def _python(use: Use) -> arguments.Arguments:
 
 
 def _bounded(config: Config, framework: str, stable_abi: Version | None) -> str:
-    """Return the framework that the project can be built with, as pip reads it."""
+    """Return the framework versions that can build the project, as pip spells them."""
     if config.framework is Framework.TVM_FFI:
         return dependencies.requirement("tvm-ffi")
     if config.torch is None:

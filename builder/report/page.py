@@ -1,4 +1,4 @@
-"""The page of a build: its first error, a picture of its timeline, its slowest files and the sizes of its wheels."""
+"""The page about a build: its first error, a timeline, its slowest files and the sizes of its wheels."""
 
 import math
 import re
@@ -25,28 +25,28 @@ _SHORTEST = 0.05
 _SLOWEST = 20
 """The most slow files that are listed."""
 _SAME = 0.1
-"""Two times are about the same within these seconds, and within this share."""
+"""Times within these seconds, or this share, of each other count as equal."""
 _ERROR_LINES = 20
 _NAMED = 0.05
-"""The share of a wheel from which a file without device code is named."""
+"""A file without device code is named if it has at least this share of the wheel."""
 _REST = "code for processors and data, in libraries with code for GPUs"
 _TICKS = 5
 _COLUMNS = 400
-"""The most points of the curve of the memory."""
+"""The most points of the memory curve."""
 _LONGEST_TEXT = 60
-"""The most characters of a bar's text."""
+"""The most characters of text in a bar."""
 _PLACE = re.compile(
     r"(?P<file>[^\s:(][^:(]*)(?::(?P<line>\d+)(?::\d+)?|\((?P<row>\d+)\)): (?:fatal |catastrophic )?error"
     r"|CMake Error at (?P<cmake>[^:]+):(?P<cmake_line>\d+)"
 )
-"""The beginning of an error's line by GCC, Clang, nvcc and CMake."""
+"""The start of an error line of GCC, Clang, nvcc or CMake."""
 _FAILED = re.compile(r"FAILED: (?:\[code=\d+\] )?(?P<output>\S+)")
-"""Ninja's line about an output that could not be made."""
+"""Ninja's line about an output that it could not make."""
 _BASE = re.compile(r"^.*/src/(?=[^/])")
-"""The folder of the project while it is built: /tmp/builder/src, or src in a folder of the store."""
+"""The project's folder in a build: /tmp/builder/src, or src in a folder of the store."""
 
 Earlier = Callable[[CellOutcome], Mapping[str, File]]
-"""Returns the files of the build of a cell before this one, by path: as many as are known."""
+"""Returns the files of a cell's previous build, by path, as far as known."""
 
 
 def of(timeline: Timeline, *, kernel: str, trace: str, earlier: Earlier, left: Sequence[str] | None = None) -> bytes:
@@ -57,7 +57,7 @@ def of(timeline: Timeline, *, kernel: str, trace: str, earlier: Earlier, left: S
         kernel: its title.
         trace: the name of the trace's file.
         earlier: the builds before.
-        left: of a build that was stopped, the cells that had not begun.
+        left: the cells that had not started when the build was stopped.
     """
     outcomes = [cell.outcome for cell in timeline.cells]
     path = critical_path(timeline)
@@ -103,24 +103,24 @@ def of(timeline: Timeline, *, kernel: str, trace: str, earlier: Earlier, left: S
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstError:
-    """The error of the cell that failed first."""
+    """The error of the first cell that failed."""
 
     label: str
     """The cell."""
     headline: str
     place: str
-    """The file and the line that the error names; empty where it names none."""
+    """The file and the line in the error; empty without one."""
     source: str
-    """The source that was compiled, if it is known and not the place."""
+    """The compiled source, if it is known and differs from the place."""
     lines: tuple[str, ...]
     """The first lines of the compiler's errors."""
     help: str
     others: int
-    """The number of other cells that failed."""
+    """The number of other failed cells."""
 
 
 def first_error(events: Iterable[Event], outcomes: Sequence[CellOutcome]) -> FirstError | None:
-    """Return the error of the cell that failed first, by the order of the events; None where none failed."""
+    """Return the error of the first cell that failed, in the order of events; None if none failed."""
     events = tuple(events)
     failed = {outcome.label: outcome for outcome in outcomes if outcome.status == "failed"}
     if not failed:
@@ -154,7 +154,7 @@ def _place(line: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnBar:
-    """A bar of the picture; its place is in percent of the width."""
+    """A bar of the timeline; its place is in percent of the width."""
 
     x: str
     width: str
@@ -162,16 +162,16 @@ class DrawnBar:
     """Its CSS classes."""
     text: str
     title: str
-    """Its description, for those who hover over it."""
+    """Its description, shown by hovering."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lane:
-    """A row of bars, none of which overlaps another."""
+    """A row of bars that do not overlap."""
 
     name: str
     words: str
-    """Its description, for those who do not see it."""
+    """Its description for screen readers."""
     bars: tuple[DrawnBar, ...]
 
 
@@ -203,7 +203,7 @@ def _drawn(bar: Bar, timeline: Timeline, on_path: Collection[int], *, hit: bool 
 
 
 def ticks(whole: float) -> Iterator[tuple[str, str]]:
-    """Yield the place and the text of round times; `whole` is the time of the build."""
+    """Yield the place and the text of round times; `whole` is the duration of the build."""
     if whole <= 0:
         return
     power = 10.0 ** math.floor(math.log10(whole / _TICKS))
@@ -213,9 +213,9 @@ def ticks(whole: float) -> Iterator[tuple[str, str]]:
 
 
 def memory_curve(samples: Sequence[TimedSize], whole: float) -> tuple[str, str] | None:
-    """Return the curve of the memory as points of a polygon in 100 x 100, and its maximum in words; None without any.
+    """Return the memory curve as points of a polygon in 100 x 100, and its maximum in words; None without samples.
 
-    Samples that share a column of the picture are one point, the largest of them.
+    Of samples in the same column, the largest is drawn.
     """
     at, most = max(samples, key=lambda sample: sample[1], default=(0.0, 0))
     if not most or not whole:
@@ -234,7 +234,7 @@ def _percent(part: float, whole: float) -> str:
 
 
 def slowest_files(cells: Sequence[CellTimeline], earlier: Earlier) -> tuple[Mapping[str, str], ...]:
-    """Return the slowest files of all cells, the slowest first, each with its time in the last build."""
+    """Return the slowest files of all cells, each with its time in the last build."""
     known = {cell.outcome.label: earlier(cell.outcome) for cell in cells if cell.files}
     files = [(bar, bar.file) for cell in cells for bar in cell.files if bar.file is not None]
     files.sort(key=lambda each: (-each[0].seconds, each[0].start, each[0].cell, each[0].label))
@@ -250,7 +250,7 @@ def slowest_files(cells: Sequence[CellTimeline], earlier: Earlier) -> tuple[Mapp
 
 
 def _compiled_in(file: File) -> float:
-    """Return the seconds that the compiler of a file took, here or where its cache has it from."""
+    """Return the compile time of a file, on this machine or where its cached object was compiled."""
     return file["saved"] if "cache" in file else file["end"] - file["start"]
 
 
@@ -269,18 +269,18 @@ def _change(now: File, last: File | None) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WheelSection:
-    """A wheel and its parts, the largest first."""
+    """A wheel with its parts, the largest first."""
 
     label: str
     """The cell."""
     words: str
-    """Its size, or why that is not known."""
+    """Its size, or why the size is unknown."""
     rows: tuple[tuple[str, str, str], ...] = ()
-    """The name of each part, its size, and its share of the unpacked wheel."""
+    """Each part's name, size, and share of the unpacked wheel."""
 
 
 def wheel_sizes(outcomes: Iterable[CellOutcome]) -> Iterator[WheelSection]:
-    """Yield the sizes of each wheel; of one that cannot be read, the reason."""
+    """Yield the sizes of each wheel, or the reason if it cannot be read."""
     for outcome in outcomes:
         if outcome.wheel is not None:
             try:
@@ -292,7 +292,7 @@ def wheel_sizes(outcomes: Iterable[CellOutcome]) -> Iterator[WheelSection]:
 
 
 def wheel_section(label: str, found: WheelSizes) -> WheelSection:
-    """Return the parts of a wheel: device code by architecture, of all libraries, and the files without any."""
+    """Return the parts of a wheel: all libraries' device code by architecture, and the other files."""
     whole = sum(file.size for file in found.files)
     parts: Counter[str] = Counter()
     small = []

@@ -1,4 +1,4 @@
-"""Record a build while it runs: the time of each event, and the memory of its processes, which Linux tells."""
+"""Record a build: the time of each event and, on Linux, the memory of its processes."""
 
 import contextlib
 import os
@@ -15,35 +15,35 @@ _PROC = Path("/proc")
 _PARENT, _RESIDENT = 1, 21
 """Fields of /proc/PID/stat after the program's name: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html."""
 _SHORTEST = 0.25
-"""The shortest pause between two looks at the memory, in seconds."""
+"""The shortest pause between two memory measurements, in seconds."""
 _REST = 20
-"""The pause is at least this many times as long as a look: with thousands of processes, a look takes long."""
+"""The pause lasts at least this many times as long as a measurement, which is slow with thousands of processes."""
 _DENSITY = 1000
-"""The pause is at least the time since the build began, divided by this: a long build has few samples, too."""
+"""The pause is at least the time since the start divided by this, so that a long build has few samples, too."""
 
 TimedEvent = tuple[float, Event]
-"""Seconds since the build began, and an event at that time."""
+"""Seconds since the start of the build, and an event at that time."""
 TimedSize = tuple[float, int]
-"""Seconds since the build began, and the bytes that its processes took at that time."""
+"""Seconds since the start of the build, and the memory of its processes in bytes."""
 Look = Callable[[], int]
-"""Returns the bytes that are taken now; an `OSError` ends the measurement."""
+"""Returns the memory in use, in bytes; an `OSError` ends the measurement."""
 
 
 def look() -> Look | None:
-    """Return a function that measures the processes started by this one; None where the system does not tell."""
+    """Return a function that measures the memory of this process's children; None if the system does not tell."""
     if sys.platform != "linux" or not (_PROC / "self/stat").is_file():
         return None
     return lambda: resident(os.getpid())
 
 
 def resident(pid: int, proc: Path = _PROC) -> int:
-    """Return the resident bytes of all descendants of a process; a shared page counts in each of them."""
+    """Return the resident memory of all descendants of a process, in bytes; a shared page counts in each."""
     sizes: dict[int, int] = {}
     children: dict[int, list[int]] = defaultdict(list)
     with os.scandir(proc) as entries:
         numbers = [int(entry.name) for entry in entries if entry.name.isdigit()]
     for number in numbers:
-        with contextlib.suppress(OSError, ValueError, IndexError):  # it has just ended
+        with contextlib.suppress(OSError, ValueError, IndexError):  # the process has just ended
             fields = Path(f"{proc}/{number}/stat").read_bytes().rpartition(b")")[2].split()
             children[int(fields[_PARENT])].append(number)
             sizes[number] = int(fields[_RESIDENT])
@@ -54,7 +54,7 @@ def resident(pid: int, proc: Path = _PROC) -> int:
 
 
 class Recorder:
-    """Records the events of a build, which any thread may show, and its memory in a thread of its own."""
+    """Records the events of a build, from any thread, and its memory, in a separate thread."""
 
     def __init__(self, look: Look | None = None) -> None:
         self._look = look
@@ -72,7 +72,7 @@ class Recorder:
 
     @property
     def memory(self) -> tuple[TimedSize, ...] | None:
-        """The memory so far; None where it is not measured."""
+        """The memory samples so far; None if memory is not measured."""
         return None if self._look is None else tuple(self._sizes)
 
     def show(self, event: Event) -> None:
@@ -96,11 +96,11 @@ class Recorder:
 
     def _measure(self, look: Look) -> None:
         pause = 0.0
-        while not (self._sizes and self._ended.wait(pause)):  # at least one look, however short the build
+        while not (self._sizes and self._ended.wait(pause)):  # at least one measurement, even in a short build
             began = self._now()
             try:
                 self._sizes.append((began, look()))
-            except OSError:  # the samples so far remain
+            except OSError:  # the samples so far stay
                 return
             pause = max(_SHORTEST, _REST * (self._now() - began), began / _DENSITY)
 

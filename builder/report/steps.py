@@ -1,4 +1,4 @@
-"""The steps of a cell's build, read from its events, and the words for how it ended."""
+"""Read the steps of a cell's build from its events, and put its outcome into words."""
 
 import re
 from collections import Counter
@@ -8,27 +8,27 @@ from builder.compile_cache import LOCAL
 from builder.engine.outcome import CellOutcome, Event
 
 _PROGRESS = re.compile(r"\[(\d+)/(\d+)\] (.*)")
-"""The line that ninja writes when a file is done: https://ninja-build.org/manual.html#_environment_variables."""
+"""Ninja's line about a finished file: https://ninja-build.org/manual.html#_environment_variables."""
 _OBJECT = re.compile(r"CMakeFiles/[^/]+\.dir/(.+)\.o(bj)?")
-"""The path that CMake gives the object of a source."""
+"""CMake's path for the object of a source."""
 _STEPS = {
     "*** Configuring CMake...": "configuring",
     "finishing the wheel": "finishing",
     "auditing": "auditing",
     "loading": "loading",
 }
-"""Lines of a build that begin a step."""
+"""Lines of a build that start a step."""
 COMPILING = "compiling"
 """The step in which ninja runs."""
 WAITING = "waiting"
 """The step in which a cell waits for memory and cores."""
 KNOWN = frozenset({"preparing", WAITING, "installing", "starting", COMPILING, *_STEPS.values()})
-"""The steps that have a colour of their own."""
+"""The steps with their own colours."""
 DONE = "done"
 
 
 def step_of(event: Event) -> str:
-    """Name the step that an event begins; empty when it begins none."""
+    """Return the step that an event starts; empty if it starts none."""
     match event.kind:
         case "done":
             return DONE
@@ -44,28 +44,28 @@ def step_of(event: Event) -> str:
 
 
 def progress(event: Event) -> tuple[int, int, str] | None:
-    """Return the number of files that are done, that of all files, and ninja's text about the last one."""
+    """Return the number of finished files, the number of all files, and ninja's text about the last one."""
     match = _PROGRESS.match(event.text) if event.kind == "line" else None
     return None if match is None else (int(match[1]), int(match[2]), match[3])
 
 
 def source_of(output: str) -> str:
-    """Return the source of an object; the name of another output stays as it is."""
+    """Return the source of an object; the name of another output is returned unchanged."""
     return _OBJECT.sub(r"\1", output)
 
 
 def cache_name(cache: str) -> str:
-    """Return the name of a cache for a reader."""
+    """Return the name of a cache for readers."""
     return "the store" if cache == LOCAL else cache
 
 
 def status_of(outcome: CellOutcome) -> str:
-    """Return a cell's status for a reader."""
+    """Return the status of a cell for readers."""
     return "from the store" if outcome.status == "hit" else outcome.status
 
 
 def compiled(outcomes: Iterable[CellOutcome]) -> tuple[str, ...]:
-    """Say how many objects were compiled, and how much the caches saved; nothing where no cache had any."""
+    """Return sentences about compiled objects and the savings of caches; empty if no cache had any object."""
     reports = [each.report for each in outcomes if each.report is not None and each.status in {"built", "compiled"}]
     objects = sum(len(report.objects) for report in reports)
     cached = [file for report in reports for file in report.cached]

@@ -12,12 +12,12 @@ from builder.store.locks import StoppedError
 from builder.wording import escaped
 
 _CLOSE = 0.1
-"""Seconds within which an end is taken to have caused a beginning: events and logs are not more exact."""
+"""An end within these seconds counts as the cause of a start, since events and logs are not more exact."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """A step or a file that took time; seconds since the build began."""
+    """A step or a file with its times, in seconds since the start of the build."""
 
     cell: str
     label: str
@@ -29,12 +29,12 @@ class Bar:
 
     @property
     def seconds(self) -> float:
-        """The time that it took."""
+        """The duration."""
         return self.end - self.start
 
     @property
     def origin(self) -> str:
-        """How a file came to be, in words; empty for a step."""
+        """The origin of a file in words; empty for a step."""
         if self.file is None:
             return ""
         if "cache" not in self.file:
@@ -45,7 +45,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellTimeline:
-    """The steps of a cell, one after the other, and its files, some of them side by side."""
+    """The steps of a cell in sequence, and its files, some of them in parallel."""
 
     outcome: CellOutcome
     steps: tuple[Bar, ...]
@@ -61,17 +61,17 @@ class Timeline:
     events: tuple[TimedEvent, ...]
     cells: tuple[CellTimeline, ...]
     memory: tuple[TimedSize, ...] | None = None
-    """The memory of all processes; None where it was not measured."""
+    """The memory of all processes; None if it was not measured."""
 
     @property
     def files(self) -> tuple[Bar, ...]:
-        """The files of all cells, in the order in which they were begun."""
+        """The files of all cells, by start time."""
         files = (bar for cell in self.cells for bar in cell.files)
         return tuple(sorted(files, key=lambda bar: (bar.start, bar.end, bar.cell, bar.label)))
 
     @property
     def compilers(self) -> tuple[tuple[Bar, ...], ...]:
-        """The files by compiler: as few compilers as can have run, each with one file at a time."""
+        """The files by compiler: as few compilers as possible, each with one file at a time."""
         places: list[list[Bar]] = []
         for bar in self.files:
             free = next((place for place in places if place[-1].end <= bar.start), None)
@@ -85,7 +85,7 @@ class Timeline:
 def of(
     events: Sequence[TimedEvent], outcomes: Sequence[CellOutcome], memory: tuple[TimedSize, ...] | None = None
 ) -> Timeline:
-    """Return the timeline of a build, from its events in their order and the logs of ninja in its outcomes."""
+    """Make the timeline of a build from its ordered events, and from ninja's logs in its outcomes."""
     whole = max((at for at, _ in events), default=0.0)
     cells = []
     for outcome in outcomes:
@@ -96,7 +96,7 @@ def of(
 
 
 def _steps(events: Sequence[TimedEvent], files: Sequence[Bar], whole: float) -> Iterator[Bar]:
-    """Yield the steps of a cell; each lasts until another begins."""
+    """Yield the steps of a cell; each lasts until the next starts."""
     bars: list[Bar] = []
     for at, event in events:
         step = step_of(event)
@@ -104,7 +104,7 @@ def _steps(events: Sequence[TimedEvent], files: Sequence[Bar], whole: float) -> 
             if bars:
                 bars[-1] = replace(bars[-1], end=at)
             bars.append(Bar(cell=event.variant, label=step, start=at, end=whole))
-    # Ninja tells of a file when it is done: compiling began with the first file.
+    # Ninja reports a file when it is done: compiling began with the first file's start.
     last = max((number for number, bar in enumerate(bars) if bar.label == COMPILING), default=None)
     if files and last is not None:
         before = bars[last - 1].start if last else 0.0
@@ -116,9 +116,12 @@ def _steps(events: Sequence[TimedEvent], files: Sequence[Bar], whole: float) -> 
 
 
 def _files(outcome: CellOutcome, events: Sequence[TimedEvent]) -> Iterator[Bar]:
-    """Yield the files that ninja made in this build, at their times."""
+    """Yield the files that ninja made in this build, with their times."""
     files: Sequence[File] = ()
-    if outcome.report is not None and outcome.status in {"built", "compiled"}:  # that of a hit is of another build
+    if outcome.report is not None and outcome.status in {
+        "built",
+        "compiled",
+    }:  # the log of a hit belongs to another build
         files = outcome.report.files or ()
     elif isinstance(outcome.error, CompileError | StoppedError):
         files = outcome.error.files
@@ -132,7 +135,7 @@ def _files(outcome: CellOutcome, events: Sequence[TimedEvent]) -> Iterator[Bar]:
 
 
 def _ninja_began(files: Sequence[File], events: Sequence[TimedEvent]) -> float | None:
-    """Return the time from which ninja's log counts: ninja tells of a file when that is done."""
+    """Return the time at which ninja's log starts, given that ninja reports each file at its end."""
     told = [(at, found[2]) for at, event in events if (found := progress(event)) is not None]
     ends = {file["output"]: file["end"] for file in files}
     known = [at - ends[name] for at, text in told if (name := text.rpartition(" ")[2]) in ends]
@@ -140,10 +143,10 @@ def _ninja_began(files: Sequence[File], events: Sequence[TimedEvent]) -> float |
 
 
 def critical_path(timeline: Timeline) -> tuple[Bar, ...]:
-    """Return the steps and files that the end of the build waited for, in their order.
+    """Return the steps and files that delayed the end of the build, in order.
 
-    The path goes back from the last step of the last cell, always to what ended last before something could begin: the
-    step before, the file whose end freed a compiler or gave the linker its last object, a cell that was waited for.
+    The path goes back from the last step of the last cell, always to the last end that allowed a start: the step
+    before, the file whose end freed a compiler or gave the linker its last object, or another cell.
     """
     ended = [cell for cell in timeline.cells if cell.steps]
     if not ended:
@@ -161,7 +164,7 @@ def critical_path(timeline: Timeline) -> tuple[Bar, ...]:
 
 
 def _before(bar: Bar, files: Sequence[Bar], timeline: Timeline) -> Bar | None:
-    """Return the bar whose end let another begin; None at the beginning of the build."""
+    """Return the bar whose end allowed another one to start; None at the start of the build."""
     is_file = bar.file is not None
     before = _file_before(bar, files) if is_file else _waited_for(bar, timeline)
     if before is not None:
@@ -172,7 +175,7 @@ def _before(bar: Bar, files: Sequence[Bar], timeline: Timeline) -> Bar | None:
 
 
 def _file_before(bar: Bar, files: Sequence[Bar]) -> Bar | None:
-    """Return the file that ended last before another began: of the same cell, unless that was some time before."""
+    """Return the last file that ended before another started: of the same cell, unless that was much earlier."""
     ended = [each for each in files if each.end <= bar.start + _CLOSE and each.start < bar.start]
     mine = [each for each in ended if each.cell == bar.cell]
     near = [each for each in ended if each.end >= bar.start - _CLOSE]
@@ -181,7 +184,7 @@ def _file_before(bar: Bar, files: Sequence[Bar]) -> Bar | None:
 
 
 def _waited_for(bar: Bar, timeline: Timeline) -> Bar | None:
-    """Return the step or file of another cell that ended when a step of waiting did."""
+    """Return the step or file of another cell that ended together with a waiting step."""
     if bar.label != WAITING or bar.seconds <= _CLOSE:
         return None
     others = [each for cell in timeline.cells for each in (*cell.files, *cell.steps) if each.cell != bar.cell]
@@ -191,7 +194,7 @@ def _waited_for(bar: Bar, timeline: Timeline) -> Bar | None:
 
 
 def _end_of(cell: CellTimeline, step: Bar) -> Bar:
-    """Return a step, or the file that ended compiling."""
+    """Return the step, or the last file if the step is compiling."""
     files = [bar for bar in cell.files if bar.end <= step.end + _CLOSE]
     return max(files, key=_end) if step.label == COMPILING and files else step
 

@@ -14,7 +14,7 @@ from builder.wording import escaped
 _MICROSECONDS = 1_000_000
 _MIB = 1 << 20
 _MEMORY = 1
-"""The number of the group with the memory; the format calls groups processes, and rows threads."""
+"""The number of the memory's group; the format calls groups processes, and rows threads."""
 
 Entry = dict[str, object]
 
@@ -49,7 +49,7 @@ def _named(what: str, name: str, place: Mapping[str, int]) -> Entry:
 
 
 def _slices(bars: Sequence[Bar], on_path: Collection[int]) -> Iterator[Entry]:
-    """Yield an entry for each bar of a row, none of which may overlap another; `on_path` has the `id` of each bar."""
+    """Yield an entry for each bar of a row without overlaps; `on_path` has the `id` of each critical bar."""
     free = 0
     for bar in bars:
         start, end = max(free, _time(bar.start)), _time(bar.end)

@@ -1,4 +1,4 @@
-"""Build a cell again under other circumstances, compare the bytes, and find which circumstance makes them differ."""
+"""Build a cell again under varied circumstances, compare the bytes, and find the circumstance that changes them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from builder.repro.setting import Build, Builder, Setting, Workspace
 from builder.repro.variations import Variation, frozen
 
 REPEATED = "repetition"
-"""The cause of what differs although nothing was varied: random numbers, process ids."""
+"""The cause of differences without any variation: random numbers, process ids."""
 _CLOCK = "time"
 
 Say = Callable[[str], None]
@@ -19,10 +19,10 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """A variation, and what differs because of it."""
+    """A variation, with the differences that it causes."""
 
     variations: tuple[str, ...]
-    """One name, or several that only together make a difference."""
+    """One name, or several that only cause a difference together."""
     differences: tuple[Difference, ...]
 
 
@@ -34,7 +34,7 @@ class Result:
     builds: int
     varied: tuple[str, ...]
     skipped: tuple[tuple[str, str], ...]
-    """Variations that this machine cannot make, and why."""
+    """Variations that this machine cannot make, with the reasons."""
     wheel: Path
     sha256: str
     causes: tuple[Cause, ...]
@@ -62,7 +62,7 @@ class Result:
 def repeat(
     builder: Builder, setting: Setting, workspace: Workspace, *, wanted: Sequence[Variation], times: int, say: Say
 ) -> Result:
-    """Build once as it is and `times` - 1 times with all of `wanted` varied; look for the cause of a difference."""
+    """Build once unvaried, and `times` - 1 times with all of `wanted`; then look for the cause of a difference."""
     skipped = tuple((each.name, why) for each in wanted if (why := each.why_not(workspace)) is not None)
     left = tuple(each for each in wanted if each.name not in dict(skipped))
     say("building as it is")
@@ -94,7 +94,7 @@ def repeat(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Search:
-    """Looks for the variations that make a difference to the first build."""
+    """Searches for the variations that cause a difference from the first build."""
 
     builder: Builder
     setting: Setting
@@ -109,7 +109,7 @@ class _Search:
         return self.builder.build(setting)
 
     def causes(self, variations: tuple[Variation, ...], varied: Build) -> tuple[Cause, ...]:
-        """Find the causes: first what differs without any variation, then, by halving, what each variation adds."""
+        """Find the causes: first differences without any variation, then, by halving, those of each variation."""
         self.say("the bytes differ: building once more as it is")
         noise = self._new(self.builder.build(self.setting), frozenset())
         found = [Cause(variations=(self._why_unstable(),), differences=noise)] if noise else []
@@ -119,7 +119,7 @@ class _Search:
         return tuple(found)
 
     def _why_unstable(self) -> str:
-        """Return why builds differ by themselves: because of the clock, or anything else."""
+        """Return why builds differ without variations: because of the clock, or for another reason."""
         setting = frozen(self.setting, self.workspace)
         if setting == self.setting:
             return REPEATED
@@ -140,11 +140,11 @@ class _Search:
         return found or [Cause(variations=names, differences=self._new(varied, ignored))]
 
     def _new(self, built: Build, ignored: frozenset[tuple[str, str]]) -> tuple[Difference, ...]:
-        """Return the differences to the first build, without the ones in places that are ignored."""
+        """Return the differences from the first build, without those in ignored places."""
         found = difference.between(self.first.wheel, built.wheel)
         return tuple(each for each in found if _place(each) not in ignored)
 
 
 def _place(found: Difference) -> tuple[str, str]:
-    """Return where a difference is, without what is random in it: a symbol's own name."""
+    """Return the place of a difference, without random parts of it such as a symbol's name."""
     return found.member, "symbol" if found.part.startswith("symbol ") else found.part

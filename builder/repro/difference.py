@@ -1,4 +1,4 @@
-"""Find how two wheels differ: the member, and in a library the section, the symbol or the fatbin entry."""
+"""Find the difference between two wheels: the member, and in a library the section, the symbol or the fatbin entry."""
 
 import difflib
 import io
@@ -26,12 +26,12 @@ _TEXT = 160
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One place in which two wheels differ."""
+    """A place in which two wheels differ."""
 
     member: str
-    """Path in the wheel; empty for the archive itself."""
+    """The path in the wheel; empty for the archive itself."""
     part: str = ""
-    """Section, symbol or fatbin entry of a library."""
+    """The section, symbol or fatbin entry in a library."""
     detail: str = ""
 
     def __str__(self) -> str:
@@ -40,11 +40,11 @@ class Difference:
 
 
 def between(first: Path, second: Path) -> tuple[Difference, ...]:
-    """Return where two wheel files differ; nothing where they are the same bytes."""
+    """Return the differences between two wheel files; empty if their bytes are the same."""
     if first.name == second.name and first.read_bytes() == second.read_bytes():
         return ()
     found = tuple(_members(Wheel.read(first), Wheel.read(second)))
-    # What only repeats another difference is a digest of what differs.
+    # A digest of a differing file only repeats that difference.
     causes = tuple(each for each in found if not (each.member.endswith(".dist-info/RECORD") or each.part == _DIGESTS))
     named: tuple[Difference, ...] = ()
     if first.name != second.name:
@@ -78,7 +78,7 @@ def _text_differs(name: str, before: bytes, after: bytes) -> Difference:
 
 
 def _without_digests(content: bytes) -> object:
-    """Return a JSON value without what names content by a digest."""
+    """Return a JSON value without digests of content."""
 
     def kept(table: dict[str, object]) -> dict[str, object]:
         return {name: value for name, value in table.items() if name not in _NAMES_OF_DIGESTS}
@@ -90,7 +90,7 @@ def _without_digests(content: bytes) -> object:
 
 
 def _archive(first: Path, second: Path) -> Iterator[Difference]:
-    """Yield the differences of archives whose members are the same: order, times, modes."""
+    """Yield the differences between archives with the same members: order, times, modes."""
     with zipfile.ZipFile(first) as one, zipfile.ZipFile(second) as other:
         before, after = one.infolist(), other.infolist()
     if [info.filename for info in before] != [info.filename for info in after]:
@@ -104,12 +104,12 @@ def _archive(first: Path, second: Path) -> Iterator[Difference]:
 
 
 _DERIVED = (".note.gnu.build-id", ".gnu_debuglink")
-"""Sections that are a digest of the others."""
+"""Sections with a digest of others."""
 _TABLES = (".dynstr", ".dynsym", ".strtab", ".symtab", ".gnu.hash", ".hash")
 _RELOCATIONS = (".rela.dyn", ".rela.plt", ".gnu.version", ".gnu.version_r")
-"""Sections that number symbols, and change where another symbol comes before them."""
+"""Sections that number symbols, and so change if a symbol before them changes."""
 _CONTENT = (".rodata", ".nv_fatbin", ".hip_fatbin", ".data", ".text")
-"""Sections in which what differs is a cause; others mostly repeat where these are."""
+"""Sections whose differences are causes; those of other sections mostly follow from these."""
 _SHOWN = 3
 _AROUND = 24
 
@@ -140,7 +140,7 @@ def check_reader() -> None:
 
 
 def of_libraries(before: bytes, after: bytes) -> Iterator[tuple[str, str]]:
-    """Yield each part in which two libraries differ, and how."""
+    """Yield each differing part of two libraries, with the difference."""
     from elftools.common.exceptions import ELFError  # noqa: PLC0415  an optional dependency
 
     try:
@@ -171,7 +171,7 @@ def _read(content: bytes) -> _Image:
 
 
 def _sections(first: _Image, second: _Image, *, quiet: bool) -> Iterator[tuple[str, str]]:
-    """Yield the sections; `quiet` leaves out tables of symbols, which were named already."""
+    """Yield the differing sections; `quiet` omits symbol tables, whose differences were already reported."""
     for name in sorted(first.sections.keys() ^ second.sections.keys()):
         yield f"section {name}", f"only in the {'first' if name in first.sections else 'second'}"
     ordered = sorted(first.sections.items(), key=lambda item: (item[0] not in _CONTENT, item[0] == ".text"))
@@ -206,7 +206,7 @@ def _entries(before: bytes, after: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _kernels(content: bytes) -> set[str]:
-    """Return names of kernels in device code that is not compressed."""
+    """Return the names of kernels in uncompressed device code."""
     return {name.decode() for name in re.findall(rb"\.text\.([A-Za-z_][A-Za-z0-9_$]*)", content)}
 
 
@@ -221,7 +221,7 @@ def _bytes_differ(one: bytes, other: bytes) -> str:
 
 
 def _excerpt(data: bytes, at: int) -> str:
-    """Return the text around a byte, where it stands in one, or its bytes in hexadecimal."""
+    """Return the text around a byte, or its bytes in hexadecimal if there is no text."""
     start = max(data.rfind(b"\0", 0, at) + 1, at - _AROUND)
     ends = data.find(b"\0", at)
     text = data[start : min(len(data) if ends < 0 else ends, at + _AROUND)]
@@ -231,17 +231,17 @@ def _excerpt(data: bytes, at: int) -> str:
 
 
 _MOST = 20_000
-"""Bytes of its report: a library that differs throughout has millions."""
+"""The most bytes of diffoscope's report: for libraries that differ throughout, it has millions."""
 
 
 def diffoscope(first: Path, second: Path) -> str:
-    """Return the report of diffoscope as text, or why there is none; nothing where it is not installed."""
+    """Return diffoscope's report as text, or why there is none; empty if it is not installed."""
     program = shutil.which("diffoscope")
     if program is None:
         return ""
     command = [program, "--text", "-", "--max-report-size", str(_MOST), "--no-progress", str(first), str(second)]
     done = ask(command)
-    if done.returncode not in (0, 1):  # 1: they differ
+    if done.returncode not in (0, 1):  # 1: the files differ
         last = next(reversed(done.stderr.strip().splitlines()), "it says nothing")
         return f"note: diffoscope fails: {last}\n"
     return done.stdout

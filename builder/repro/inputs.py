@@ -1,4 +1,4 @@
-"""Compare the inputs that a published wheel records with those here, before any bytes are compared."""
+"""Compare the recorded inputs of a published wheel with those of this machine, before any bytes are compared."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _MEANING = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Input:
-    """One input that differs from that of the published wheel."""
+    """An input that differs from the published wheel's."""
 
     name: str
     published: str
@@ -37,7 +37,7 @@ class Published:
     variant: str
     inputs: Mapping[str, str]
     options: tuple[str, ...]
-    """Options of `builder build` that give a wheel of this name."""
+    """The options of `builder build` that give this file name."""
     not_reproducible: str | None = None
 
     @classmethod
@@ -69,7 +69,7 @@ class Published:
 
 
 def inputs_of(metadata: KernelMetadata) -> dict[str, str]:
-    """Return the record of inputs in a metadata.json, flat."""
+    """Return the recorded inputs in a metadata.json as a flat table."""
     inputs = metadata.inputs
     named = {
         "builder": metadata.builder,
@@ -82,7 +82,7 @@ def inputs_of(metadata: KernelMetadata) -> dict[str, str]:
 
 
 def differences(published: Mapping[str, str], here: Mapping[str, str]) -> Iterator[Input]:
-    """Yield the inputs that are not the same."""
+    """Yield the inputs that differ."""
     for name in (*_MEANING, *sorted({*published, *here} - set(_MEANING))):
         if published.get(name) != here.get(name):
             yield Input(name=name, published=published.get(name, "nothing"), here=here.get(name, "nothing"))

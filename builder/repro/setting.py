@@ -1,4 +1,4 @@
-"""The circumstances of a build, the copies and the library that they need, and builds under them."""
+"""The circumstances of a build, the copies and the library for them, and builds under them."""
 
 import contextlib
 import os
@@ -26,9 +26,9 @@ def copy_of(kernel: Path, target: Path, *, backwards: bool = False, whole: bool 
 
     Args:
         kernel: Its folder.
-        target: Where the copy goes.
-        backwards: Make the last file first, which is another order on file systems that keep it.
-        whole: With what is there besides the sources, such as `.git`.
+        target: The folder of the copy.
+        backwards: Create the last file first, which changes the order on some file systems.
+        whole: Also copy files that are not sources, such as `.git`.
     """
     target.mkdir(parents=True)
     for path in sorted(kernel.iterdir(), reverse=backwards):
@@ -43,7 +43,7 @@ def copy_of(kernel: Path, target: Path, *, backwards: bool = False, whole: bool 
 
 
 def cloned(kernel: Path, folder: Path, *, archive: bool) -> Path:
-    """Return a kernel as Git gives it: a clone that was changed and restored, or an unpacked `archive`."""
+    """Return a kernel as Git delivers it: a clone that was changed and restored, or an unpacked `archive`."""
     origin = copy_of(kernel, folder / "origin")
     git.make_copy(origin, "init", "--quiet")
     git.make_copy(origin, "add", "--all", "--force")
@@ -52,7 +52,7 @@ def cloned(kernel: Path, folder: Path, *, archive: bool) -> Path:
     if archive:
         git.make_copy(origin, "archive", "--output", "../kernel.tar", "HEAD")
         with tarfile.open(folder / "kernel.tar") as packed:
-            # Before 3.11.4, as in Debian 12, there is no filter: nothing of it is needed for what Git packed.
+            # Before Python 3.11.4, as in Debian 12, there is no filter; Git's own archives do not need one.
             packed.extraction_filter = getattr(tarfile, "data_filter", None)
             packed.extractall(target)  # noqa: S202
         return target
@@ -64,7 +64,7 @@ def cloned(kernel: Path, folder: Path, *, archive: bool) -> Path:
 
 
 def aged(kernel: Path, *, mode: int) -> Path:
-    """Give the files of a kernel other times and modes."""
+    """Change the times and modes of a kernel's files."""
     for path in sorted(kernel.rglob("*"), reverse=True):
         if path.is_file() and not path.is_symlink():
             path.chmod(0o755 if mode else 0o400)
@@ -74,14 +74,14 @@ def aged(kernel: Path, *, mode: int) -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preload:
-    """The library that shows a build another clock, or why there is none."""
+    """The library that changes a build's view of the clock, or why there is none."""
 
     library: Path | None = None
     why: str | None = None
 
 
 def make_preload(folder: Path) -> Preload:
-    """Compile the library that shows a build another clock, and folders in another order, in `folder`."""
+    """Compile, in `folder`, the library that shows a build another clock and another order of folders."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if not sys.platform.startswith("linux") or compiler is None:
         return Preload(why="it needs Linux and a C compiler")
@@ -96,11 +96,11 @@ def make_preload(folder: Path) -> Preload:
 
 
 SHARED = ("environments", "locks", "uv")
-"""Parts of the user's store that the stores of varied builds share: what is slow to make, and its locks."""
+"""Parts of the user's store that varied builds share: those that are slow to make, and their locks."""
 
 
 def link_environments(store: Path, other: Path) -> None:
-    """Let a new store use what another one was filled with from the network."""
+    """Let a new store use another store's content from the network."""
     for name in SHARED:
         (store / name).symlink_to((other / name).resolve())
 
@@ -113,37 +113,37 @@ class Setting:
     store: Path
     cwd: Path
     copied: bool = False
-    """Whether the kernel is already a copy of the user's folder; a copy of it then has all of its files."""
+    """Whether the kernel is already a copy of the user's folder; a copy of it then includes all files."""
     backwards: bool = False
-    """Whether copies of the kernel are made from its last file to its first."""
+    """Whether copies of the kernel are made in reverse order of files."""
     prefix: tuple[str, ...] = ()
-    """Words before the command: the program that runs it."""
+    """The words before the command: a program that runs it."""
     environ: Mapping[str, str] = field(default_factory=dict)
-    """Variables of the user that are set."""
+    """Variables to set for the user's processes."""
     inside: Mapping[str, str] = field(default_factory=dict)
     """Variables that the compilers see."""
     umask: int | None = None
     jobs: int | None = None
     cores: int | None = None
     burners: int = 0
-    """Processes that keep the machine busy meanwhile."""
+    """The number of processes that keep the machine busy during the build."""
 
     def seeing(self, **variables: str) -> "Setting":
-        """Return the same with more variables of the user."""
+        """Return a copy with more variables of the user."""
         return replace(self, environ={**self.environ, **variables})
 
     def copied_to(self, target: Path) -> "Setting":
-        """Return the same with a copy of the kernel in a new folder."""
+        """Return a copy that builds a copy of the kernel in a new folder."""
         kernel = copy_of(self.kernel, target, backwards=self.backwards, whole=self.copied)
         return replace(self, kernel=kernel, copied=True)
 
     def run_by(self, *words: str) -> "Setting":
-        """Return the same, run by another command."""
+        """Return a copy that runs the build with another command."""
         return replace(self, prefix=(*words, *self.prefix))
 
 
 def shared_memory() -> Path | None:
-    """Return the folder of another file system; None where there is none that can be written."""
+    """Return a folder on another file system; None if there is no writable one."""
     path = Path("/dev/shm")  # noqa: S108  another file system on nearly every Linux
     return path if path.is_dir() and os.access(path, os.W_OK) else None
 
@@ -153,22 +153,22 @@ class Workspace:
     """The folders of varied builds."""
 
     folder: Path
-    """Empty, and of this run alone."""
+    """An empty folder for this run only."""
     preload: Preload
     round: int = 1
-    """The number of the varied build: variations with several values take the next one each time."""
+    """The number of the varied build: variations with several values use the next value each time."""
 
     @property
     def elsewhere(self) -> Path:
-        """A folder on another file system, removed by the code that made the workspace."""
+        """A folder on another file system; the code that made the workspace removes it."""
         return (shared_memory() or self.folder) / self.folder.parent.name
 
     def of(self, *values: str) -> str:
-        """Return the value of this round."""
+        """Return the value for this round."""
         return values[(self.round - 1) % len(values)]
 
     def fresh(self, name: str) -> Path:
-        """Make a folder that no other build has."""
+        """Make a folder that no other build uses."""
         for number in range(10_000):
             path = self.folder / f"{name}-{number}"
             if not path.exists():
@@ -190,16 +190,16 @@ class Build:
 
 @dataclass(slots=True, kw_only=True)
 class Builder:
-    """Builds one cell again and again; counts how often."""
+    """Builds one cell repeatedly, and counts the builds."""
 
     variant: str
     folder: Path
     environ: Mapping[str, str]
     """The user's environment, which settings change."""
     without: tuple[str, ...] = ()
-    """Rules of reproducible builds that are off."""
+    """The rules of reproducible builds that are switched off."""
     options: tuple[str, ...] = ()
-    """More options of `builder build`."""
+    """Additional options of `builder build`."""
     count: int = field(default=0, init=False)
 
     def build(self, setting: Setting) -> Build:

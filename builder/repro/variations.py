@@ -1,4 +1,4 @@
-"""The circumstances that are varied between two builds, and what each needs."""
+"""The circumstances that are varied between two builds, with their requirements."""
 
 import os
 import shutil
@@ -17,13 +17,13 @@ from builder.toolchain.tool import Search
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variation:
-    """One circumstance that must change no bit."""
+    """A circumstance that must not change any bit."""
 
     name: str
     what: str
     apply: Callable[[Setting, Workspace], Setting]
     why_not: Callable[[Workspace], str | None] = lambda _: None
-    """Why this machine cannot vary it."""
+    """Returns why this machine cannot vary it; None if it can."""
 
 
 def _path(setting: Setting, workspace: Workspace) -> Setting:
@@ -91,12 +91,12 @@ _ZONES = ("Pacific/Kiritimati", "America/St_Johns", "Asia/Kathmandu")
 
 
 def frozen(setting: Setting, workspace: Workspace) -> Setting:
-    """Return the same with a clock that stands still: what still differs is not the time's doing."""
+    """Return the setting with a stopped clock: differences that remain are not caused by time."""
     return _preloaded(setting, workspace, BUILDER_REPRO_FROZEN="1600000000")
 
 
 def _preloaded(setting: Setting, workspace: Workspace, **variables: str) -> Setting:
-    """Let the tools see the clock and folders as `variables` say."""
+    """Preload the library that changes the clock and folders as `variables` say."""
     if workspace.preload.library is None:
         return setting
     seen = {**variables, "LD_PRELOAD": str(workspace.preload.library)}
@@ -128,7 +128,7 @@ def _noise(setting: Setting, _: Workspace) -> Setting:
 
 
 def _compiled(setting: Setting, workspace: Workspace) -> Setting:
-    """Vary where compiled files come from; each build has caches of its own, or it would see those of variations."""
+    """Vary the origin of compiled files; each build has its own caches, or it would get objects of other variations."""
     kind = workspace.of("cold", "warm", "shared", "off")
     if kind == "off":
         return setting.seeing(CCACHE_DISABLE="1")
@@ -139,7 +139,7 @@ def _compiled(setting: Setting, workspace: Workspace) -> Setting:
     for name in {"cold": (), "warm": ("compiled",), "shared": ("shared",)}[kind]:
         if (first / name).is_dir() and store != first:
             shutil.copytree(first / name, store / name, dirs_exist_ok=True)
-    # The first build is without: an empty text takes that back.
+    # The first build has no cache: an empty text removes the user's.
     there = setting.seeing(CCACHE_DISABLE="", BUILDER_CACHE=str(shared), BUILDER_CACHE_ACCESS="read-write")
     return replace(there, store=store)
 
@@ -171,8 +171,8 @@ _needs_ccache = _unless(lambda: this_machine.find_ccache(Search(environ={}, dige
 _needs_linux = _unless(lambda: sys.platform.startswith("linux"), "only where Linux is")
 
 
-# Copies come first, each of the one before, and the last of them says where; then who runs the build; at the end what
-# wraps its command.
+# First copies, each made from the one before; the last one's place is the build's. Then the user of the build, and
+# at the end wrappers of its command.
 VARIATIONS = (
     Variation(name="checkout", what="git clone, changed and restored; tarball", apply=_checkout, why_not=_needs_git),
     Variation(name="files", what="modes and times of the files", apply=_files),

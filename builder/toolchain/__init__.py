@@ -1,4 +1,4 @@
-"""The tools of this machine, searched for and identified by their content, not by their paths."""
+"""Find the tools of this machine, and identify them by their content, not by their paths."""
 
 import os
 import sys
@@ -18,15 +18,15 @@ class Toolchain:
     """The compilers that a cell needs."""
 
     cxx: Tool
-    """For XPU the compiler of oneAPI, which also compiles for the device."""
+    """For XPU, oneAPI's compiler, which also compiles for the device."""
     cc: Tool
     cuda: Tool | None = None
-    """nvcc; its toolkit is two folders above."""
+    """nvcc; its toolkit is two folders up."""
     hip: Tool | None = None
-    """hipcc; its ROCm is two folders above."""
+    """hipcc; its ROCm is two folders up."""
     metal: Tool | None = None
     ocloc: Path | None = None
-    """The program that oneAPI's compiler calls for machine code of GPUs, by its name: its folder must be on PATH."""
+    """The program that oneAPI's compiler runs, by name, to make machine code for GPUs: its folder must be on PATH."""
 
     @property
     def identity(self) -> Mapping[str, str]:
@@ -47,18 +47,18 @@ def system() -> str:
 
 
 def crosses(cell: Cell) -> bool:
-    """Whether a cell has code for another system than this machine's."""
+    """Whether a cell is compiled for another system than this machine's."""
     return not cell.noarch and cell.system != system()
 
 
 def of_cell(
     cell: Cell, *, environ: Mapping[str, str], root: Path | None = None, digest: Digest | None = None
 ) -> Toolchain | None:
-    """Return the tools for a cell, with the toolkit at `root` that came as pinned wheels; None for pure Python.
+    """Return the tools for a cell; `root` is a toolkit from pinned wheels. None for pure Python.
 
     Raises:
-        NotHereError: a tool is missing or of another release; the message says how to get it.
-        ToolError: a tool is there and does not work.
+        NotHereError: a tool is missing or has another release; the message says how to get it.
+        ToolError: a tool does not work.
     """
     if cell.noarch:
         return None
@@ -75,13 +75,13 @@ def find(
     digest: Digest | None = None,
     target: str | None = None,
 ) -> Toolchain:
-    """Return the tools for `backend`; `toolkit_root` is a toolkit that came as pinned wheels.
+    """Return the tools for `backend`; `toolkit_root` is a toolkit from pinned wheels.
 
-    With a `target`, such as `aarch64-linux`, the C++ and C compilers are those for that system.
+    With a `target`, such as `aarch64-linux`, the C++ and C compilers are for that system.
 
     Raises:
-        NotHereError: a tool is missing or of another release; the message says how to get it.
-        ToolError: a tool is there and does not work.
+        NotHereError: a tool is missing or has another release; the message says how to get it.
+        ToolError: a tool does not work.
     """
     search = Search(environ=environ, digest=digest or sha256_of)
     ocloc = None

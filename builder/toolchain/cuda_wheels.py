@@ -1,4 +1,4 @@
-"""A CUDA toolkit from pinned wheels, completed with the links that CMake and linkers look for."""
+"""Complete a CUDA toolkit from pinned wheels with the links that CMake and linkers look for."""
 
 import re
 from pathlib import Path
@@ -7,16 +7,16 @@ _SONAME = re.compile(r"(lib.+\.so)\.[0-9][0-9.]*")
 
 
 def cuda_root(site_packages: Path) -> Path | None:
-    """Return the CUDA toolkit that wheels installed into an environment, if there is one."""
+    """Return the CUDA toolkit that wheels installed into an environment; None without one."""
     found = sorted(site_packages.glob("nvidia/cu[0-9]*/bin/nvcc"))
     return found[-1].parent.parent if found else None
 
 
 def complete(root: Path) -> None:
-    """Add the links that the wheels of a toolkit lack, `lib64` and `libX.so`; running it again changes nothing.
+    """Add the links `lib64` and `libX.so` that a toolkit from wheels lacks; running it again changes nothing.
 
-    Wheels cannot hold links. They go into the tree itself and not into a copy made of links, because nvcc follows links
-    to itself and looks for its parts there.
+    Wheels cannot contain links. The links go into the tree itself and not into a copy made of links, since nvcc follows
+    links to itself and looks for its parts there.
     """
     _link(root / "lib64", "lib")
     for library in sorted((root / "lib").glob("lib*.so.*")):

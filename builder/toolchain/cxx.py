@@ -1,4 +1,4 @@
-"""The C++ and C compilers, of this machine's system and of another."""
+"""Find C++ and C compilers, for this machine's system and for others."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -11,14 +11,14 @@ CXX_NAMES = ("c++", "g++", "clang++")
 _COMPILER_PARTS = ("cc1plus", "as", "ld")
 _COMPILER_FILES = ("libstdc++.so", "libgcc.a", "crt1.o", "libc.so.6", "libc_nonshared.a", "libm.so.6")
 _AT_ONCE = 4
-"""Questions that a compiler is asked at the same time; each is a process of a millisecond."""
+"""The number of questions that a compiler is asked in parallel; each is a process of a millisecond."""
 
 
 def find(search: Search) -> Path:
-    """Return the C++ compiler that CXX names, or the first that is on PATH.
+    """Return the C++ compiler that CXX names, or the first one on PATH.
 
     Raises:
-        NotHereError: there is none, or not the one that CXX names.
+        NotHereError: there is none, or the one in CXX is missing.
     """
     wanted = search.environ.get("CXX")
     for name in (wanted,) if wanted else CXX_NAMES:
@@ -41,9 +41,9 @@ def compilers(
     files: tuple[str, ...] = (),
     calls: Path | None = None,
 ) -> tuple[Tool, Tool]:
-    """Return a C++ compiler, and the C compiler that CC names or that came with it.
+    """Identify a C++ compiler, and the C compiler that CC names or that belongs to it.
 
-    `programs` and `files` are parts that only some C++ compilers have, and `calls` is a program that one calls.
+    `programs` and `files` are parts that only some C++ compilers have; `calls` is a program that the compiler runs.
     """
     return _identified(search, cxx, programs, files, calls), _identified(search, _c_compiler(search, cxx))
 
@@ -55,7 +55,7 @@ def cross_compilers(search: Search, target: str) -> tuple[Tool, Tool]:
         NotHereError: there is none.
     """
     compiler = find_cross(search, target)
-    of_path = replace(search, environ={"PATH": search.path})  # CC names the one for this machine's own system
+    of_path = replace(search, environ={"PATH": search.path})  # CC names the compiler for this machine's own system
     return _identified(search, compiler), _identified(search, _c_compiler(of_path, compiler))
 
 
@@ -86,7 +86,7 @@ def _identified(
 
 
 def find_cross(search: Search, target: str) -> Path:
-    """Return the C++ compiler for a system. CXX names the one for this machine's own, and is not asked.
+    """Return the C++ compiler for a system. CXX is ignored: it names the one for this machine's own system.
 
     Raises:
         NotHereError: there is none, or it has no C library to link to.
@@ -96,7 +96,7 @@ def find_cross(search: Search, target: str) -> Path:
     if found is None:
         raise NotHereError(f"no C++ compiler for {target}: looked for {name} on PATH", help=installing(f"g++-{target}"))
     compiler = found.resolve()
-    # Some distributions have a compiler for kernels of the system alone.
+    # Some distributions have a cross compiler that can only compile the Linux kernel.
     if search.part(compiler, "-print-file-name=libc.so.6") is None:
         raise NotHereError(
             f"'{compiler}' has no C library of {target}",

@@ -1,4 +1,4 @@
-"""The compilers of code for GPUs: nvcc, hipcc, icpx and Metal, each with its toolkit."""
+"""Find the compilers for GPUs, each with its toolkit: nvcc, hipcc, icpx and Metal's."""
 
 import os
 import re
@@ -15,7 +15,7 @@ _CUDA_PARTS = (
     *("nvvm/libdevice/libdevice.10.bc", "include/cuda_runtime_api.h", "include/cuda_fp16.hpp"),
 )
 HIP_PLATFORM: Final = {"HIP_PLATFORM": "amd"}
-"""The platform that hipcc and hipconfig have to be told: with nvcc and no clang on PATH, they choose NVIDIA."""
+"""The platform for hipcc and hipconfig: with nvcc but no clang on PATH, they would choose NVIDIA."""
 _SYSTEM_ROCM = Path("/opt/rocm")
 ONEAPI_PROGRAMS = (
     *("clang", "clang-linker-wrapper", "clang-offload-bundler", "clang-offload-wrapper", "file-table-tform"),
@@ -29,8 +29,8 @@ def find_cuda(search: Search, *, toolkit: str | None, root: Path | None) -> Tool
     """Return the nvcc of `root`, of CUDA_HOME, of PATH or of the system.
 
     Raises:
-        NotHereError: there is none, or it is of another release than `toolkit`.
-        ToolError: it does not say its version.
+        NotHereError: there is none, or it has another release than `toolkit`.
+        ToolError: it does not print its version.
     """
     homes = [root, *(Path(search.environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if search.environ.get(name))]
     nvcc = next((home / "bin/nvcc" for home in homes if home is not None and (home / "bin/nvcc").is_file()), None)
@@ -53,9 +53,9 @@ def find_cuda(search: Search, *, toolkit: str | None, root: Path | None) -> Tool
 
 
 def _real_nvcc(search: Search, nvcc: Path) -> Path | None:
-    """Return the nvcc behind a wrapper script: a wrapper's folder is no toolkit and misleads CMake.
+    """Return the nvcc behind a wrapper script, whose own folder is not a toolkit and would mislead CMake.
 
-    That of Debian is one of /usr, which is the toolkit: its nvcc.profile has no TOP.
+    Debian's script is in /usr/bin, and /usr is the toolkit: its nvcc.profile has no TOP.
     """
     if (nvcc.resolve().parent.parent / "nvvm").is_dir():
         return nvcc.resolve()
@@ -66,7 +66,7 @@ def _real_nvcc(search: Search, nvcc: Path) -> Path | None:
 
 
 def _parts_behind(search: Search, nvcc: Path) -> list[Path]:
-    """Return what Debian's nvcc, a script, runs and reads that is not in the toolkit's own places."""
+    """Return the files that Debian's nvcc script uses from outside of the toolkit's usual folders."""
     if (nvcc.parent.parent / "nvvm").is_dir():
         return []
     said = _says(search, nvcc)
@@ -76,7 +76,7 @@ def _parts_behind(search: Search, nvcc: Path) -> list[Path]:
 
 
 def _says(search: Search, nvcc: Path) -> dict[str, str]:
-    """Return the variables that nvcc says it runs with."""
+    """Return the variables that nvcc prints about itself."""
     text = search.run(nvcc, "--dryrun", "-x", "cu", "-E", os.devnull)
     return {name: value.strip() for name, value in re.findall(r"^#\$ (\w+)=(.*)$", text, re.MULTILINE)}
 
@@ -85,14 +85,14 @@ def find_rocm(search: Search, *, toolkit: str | None) -> Tool:
     """Return the hipcc of ROCM_PATH, of the system or of PATH.
 
     Raises:
-        NotHereError: there is none, or it is of another release than `toolkit`.
-        ToolError: it does not say its version.
+        NotHereError: there is none, or it has another release than `toolkit`.
+        ToolError: it does not print its version.
     """
     homes = [Path(search.environ[name]) for name in ("ROCM_PATH", "ROCM_HOME") if search.environ.get(name)]
     candidates = [home / "bin/hipcc" for home in (*homes, _SYSTEM_ROCM)]
     hipcc = next((path for path in candidates if path.is_file()), None) or search.which("hipcc")
     if hipcc is not None and not (hipcc.parent.parent / "include/hip").is_dir():
-        hipcc = hipcc.resolve()  # a link that leads into a ROCm
+        hipcc = hipcc.resolve()  # the path may be a link into a ROCm
     if hipcc is None:
         raise NotHereError(
             "no ROCm: looked at ROCM_PATH, /opt/rocm and hipcc on PATH",
@@ -108,13 +108,13 @@ def find_rocm(search: Search, *, toolkit: str | None) -> Tool:
 
 
 def _hip_parts(said: str) -> Iterator[Path]:
-    """Yield the files that hipcc uses, from its own output: clang and the libraries of device code."""
+    """Yield the files that hipcc uses, from its own output: clang and the device libraries."""
     folder = re.search(r"^InstalledDir: (.+)$", said, re.MULTILINE)
     major = re.search(r"clang version ([0-9]+)", said)
     if folder is None or major is None:
         return
     base = Path(folder[1].strip())
-    # A distribution has several clangs: the one of this version, if it is named.
+    # A distribution may have several clangs: prefer the one for this version.
     names = (base / f"clang-{major[1]}", base / "clang")
     yield from (path.resolve() for path in names[:1] if path.is_file())
     yield from (path.resolve() for path in names[1:] if path.is_file() and not names[0].is_file())
@@ -126,12 +126,12 @@ def _hip_parts(said: str) -> Iterator[Path]:
 
 
 def find_oneapi(search: Search, *, toolkit: str | None) -> tuple[Path, Path | None]:
-    """Return icpx, from CXX or where it is found, and ocloc, which it calls by its name for machine code of GPUs.
+    """Return icpx, from CXX or by searching, and ocloc, which icpx runs by name to make machine code for GPUs.
 
-    Links are not resolved, because the driver depends on its name.
+    Links are not resolved, because the compiler driver depends on its own name.
 
     Raises:
-        NotHereError: there is none, or it is of another release than `toolkit`.
+        NotHereError: there is none, or it has another release than `toolkit`.
     """
     named = search.environ.get("CXX")
     found = search.which(named) if named else _in_oneapi(search, "compiler/latest/bin/icpx")
@@ -153,7 +153,7 @@ def find_oneapi(search: Search, *, toolkit: str | None) -> tuple[Path, Path | No
 
 
 def _in_oneapi(search: Search, place: str) -> Path | None:
-    """Return a program of oneAPI, or of its name on PATH."""
+    """Return a program of oneAPI, or the one of this name on PATH."""
     homes = [Path(search.environ["ONEAPI_ROOT"])] if search.environ.get("ONEAPI_ROOT") else []
     candidates = [home / place for home in (*homes, _SYSTEM_ONEAPI)]
     return next((path for path in candidates if path.is_file()), None) or search.which(Path(place).name)

@@ -1,4 +1,4 @@
-"""qemu, which runs programs of another processor with the files of a root folder of that processor."""
+"""Find qemu, which runs programs of another processor, with the files of a root folder for that processor."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,12 +8,12 @@ from builder.matrix.variant import dotted
 from builder.toolchain.tool import Search, installing
 
 ROOT = "QEMU_LD_PREFIX"
-"""Variable that names the root; qemu reads it too."""
+"""The variable that names the root; qemu reads it as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Emulator:
-    """A program that runs others of another processor, and where their Python, loader and libraries are."""
+    """A program that runs programs of another processor, and the paths of their Python, loader and libraries."""
 
     program: Path
     root: Path
@@ -21,12 +21,12 @@ class Emulator:
 
     @property
     def command(self) -> tuple[str, ...]:
-        """The words before a program of the root."""
+        """The words before a program in the root."""
         return str(self.program), "-L", str(self.root)
 
 
 def find(search: Search, target: str, *, python: str) -> Emulator:
-    """Return what runs a Python, such as `cp311`, of the system `target`.
+    """Return an emulator for a Python, such as `cp311`, of the system `target`.
 
     Raises:
         NotHereError: there is no qemu, or no root with this Python; the message says how to get it.

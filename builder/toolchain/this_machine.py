@@ -1,4 +1,4 @@
-"""This machine: its GPUs, the frameworks of its Python, ccache, and whether nvcc takes its C++ compiler."""
+"""Ask this machine for its GPUs, its Python's frameworks, ccache, and whether nvcc accepts its C++ compiler."""
 
 import contextlib
 import json
@@ -36,7 +36,7 @@ for index in range(number.value):
 _TOOL = ("nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader")
 _CAPABILITY = re.compile(r"^\s*([0-9]+\.[0-9]+)\s*$", re.ASCII | re.MULTILINE)
 _PATIENCE = 30
-"""Seconds for a driver to answer; one that hangs counts as none."""
+"""Seconds for a driver to answer; a hanging driver counts as missing."""
 _NODES = Path("/sys/class/kfd/kfd/topology/nodes")
 _VERSION = "gfx_target_version "
 _QUESTION = """
@@ -49,16 +49,16 @@ print(json.dumps({**{name: where(name) for name in ("torch", "tvm_ffi", "pytest"
 """
 _CCACHE = "ccache"
 _STORAGE = "crsh-storage"
-"""The feature that `builder` asks for: entries come over a socket. ccache has it since 4.13."""
+"""The feature that `builder` needs: storage over a socket. ccache has it since 4.13."""
 _CLANG = re.compile(r"clang version (\d+)")
 _GCC = re.compile(r"\) (\d+)\.\d+")
 
 
 def native_gpus(backends: Iterable[Backend], environ: Mapping[str, str]) -> TargetGpus:
-    """Return the GPUs of this machine, of the first of these backends that has one.
+    """Return this machine's GPUs of the first of these backends that has any.
 
     Raises:
-        NotHereError: it has none that can be asked.
+        NotHereError: no GPU can be found.
     """
     asked = tuple(backends)
     for backend in asked:
@@ -73,10 +73,10 @@ def native_gpus(backends: Iterable[Backend], environ: Mapping[str, str]) -> Targ
 
 
 def cuda_gpus(environ: Mapping[str, str], *, driver: str = _DRIVER) -> tuple[str, ...]:
-    """Return the capabilities of the NVIDIA GPUs that a program of this user would see; none without a driver."""
-    # In a process of its own: a broken driver can hang or crash what asks it, and keeps memory of a GPU.
+    """Return the capabilities of the NVIDIA GPUs that this user's programs see; empty without a driver."""
+    # In a separate process: a broken driver can hang or crash its caller, and it holds GPU memory.
     said = _ask([sys.executable, "-I", "-S", "-c", _GPU_QUESTION, driver], environ)
-    if said is None:  # a driver that the loader does not know, as on NixOS
+    if said is None:  # the loader does not know the driver, as on NixOS
         tool = Search(environ=environ, digest=str).which(_TOOL[0])
         said = None if tool is None else _ask([str(tool), *_TOOL[1:]], environ)
     return () if said is None else tuple(dict.fromkeys(_CAPABILITY.findall(said)))
@@ -91,13 +91,13 @@ def _ask(command: list[str], environ: Mapping[str, str]) -> str | None:
 
 
 def rocm_gpus(nodes: Path = _NODES) -> tuple[str, ...]:
-    """Return the architectures of the AMD GPUs that Linux knows of; this needs no tool of ROCm."""
+    """Return the architectures of the AMD GPUs that Linux knows; this needs no ROCm tool."""
     found = []
     for properties in sorted(nodes.glob("*/properties")):
         with contextlib.suppress(OSError, UnicodeDecodeError):
             lines = properties.read_text(encoding="ascii").splitlines()
             text = next((line.removeprefix(_VERSION) for line in lines if line.startswith(_VERSION)), "0")
-            number = int(text) if text.isdigit() else 0  # 90010 is gfx90a; a processor has 0
+            number = int(text) if text.isdigit() else 0  # 90010 is gfx90a; a CPU has 0
             if number:
                 found.append(f"gfx{number // 10000}{number // 100 % 100:x}{number % 100:x}")
     return tuple(dict.fromkeys(found))
@@ -105,18 +105,18 @@ def rocm_gpus(nodes: Path = _NODES) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurrentPython:
-    """An interpreter, and the folders that its frameworks and pytest are installed in."""
+    """An interpreter, and the folders of its frameworks and pytest."""
 
     python: Path
     torch: Path | None
     tvm_ffi: Path | None
     pytest: Path | None = None
     packages: Path | None = None
-    """The folder of its packages, whichever it has."""
+    """The folder of its packages, even without a framework."""
 
 
 def installed_frameworks(python: Path | None = None) -> CurrentPython:
-    """Return where the frameworks of an interpreter are, by default the running one, without importing them.
+    """Find the frameworks of an interpreter, by default the running one, without importing them.
 
     Raises:
         ToolError: the interpreter does not run.
@@ -131,10 +131,10 @@ def installed_frameworks(python: Path | None = None) -> CurrentPython:
 
 
 def ask_python(python: Path, *arguments: str) -> str:
-    """Return what a Python that a user named prints.
+    """Run a Python that the user named, and return its output.
 
     Raises:
-        ToolError: it does not run, or fails.
+        ToolError: it cannot be started, or fails.
     """
     try:
         answer = ask([python, *arguments])
@@ -152,7 +152,7 @@ def _not_running(python: Path, why: str) -> ToolError:
 
 
 def find_ccache(search: Search) -> Path | None:
-    """Return the ccache to use, or None; CCACHE_DISABLE, ccache's own switch, says that there is none."""
+    """Return the ccache to use; None without one, or if its own switch CCACHE_DISABLE is set."""
     if search.environ.get("CCACHE_DISABLE"):
         return None
     installed = Path(sysconfig.get_path("scripts")) / _CCACHE
@@ -164,22 +164,22 @@ def find_ccache(search: Search) -> Path | None:
 
 @cache
 def newest_for_nvcc(toolkit: str) -> Mapping[str, int]:
-    """Return the newest `gcc` and `clang` that nvcc of a release of CUDA takes; nothing where that was not measured."""
+    """Return the newest `gcc` and `clang` that a release's nvcc accepts; empty if that was not measured."""
     entries = toml.loads((DATA / "host-compilers.toml").read_text(encoding="utf-8"))["cuda"]
     fitting = (entry for entry in entries if Version(toolkit) >= Version(entry["since"]))
     return next(({name: entry[name] for name in ("gcc", "clang")} for entry in fitting), {})
 
 
 def require_for_nvcc(search: Search, toolkit: str, *, target: str | None = None) -> None:
-    """Refuse a C++ compiler that is newer than nvcc takes.
+    """Refuse a C++ compiler that is too new for nvcc.
 
     Args:
-        search: Where the compiler is looked for.
+        search: The places to look for the compiler.
         toolkit: The release of CUDA, such as `13.0`.
-        target: The system that is compiled for, where it is another than this machine's.
+        target: The target system, if it is not this machine's.
 
     Raises:
-        NotHereError: it is newer, or there is none.
+        NotHereError: it is too new, or missing.
     """
     compiler = cxx.find(search) if target is None else cxx.find_cross(search, target)
     said = search.first_line(compiler, "--version")

@@ -1,4 +1,4 @@
-"""A tool of a machine: how it is found, identified and installed."""
+"""Find, identify and install tools."""
 
 import functools
 import os
@@ -16,34 +16,34 @@ from builder.hashes import sha256
 from builder.run import NotStartedError, ask
 
 REACHES_BUILD = ("ROCM_PATH", "ONEAPI_ROOT", "DEVELOPER_DIR", "SDKROOT")
-"""Variables of the user that tools and builds see and that can change the bytes, so they are in the build key.
+"""The user's variables that tools and builds see; they can change the bytes, so they are in the build key.
 
-CFLAGS, CXXFLAGS, CPATH and their like are not among them: they are not used, and flags belong in `build.toml`.
+CFLAGS, CXXFLAGS, CPATH and similar variables are not used, since flags belong in `build.toml`.
 """
 
 Digest = Callable[[Path], str]
 _WHOLE_COMMAND = "run:"
-"""The beginning of a whole command in the table, where no package manager is asked."""
+"""The prefix of a complete command in the table, which no package manager runs."""
 
 
 def no_digest(path: Path) -> str:
-    """Return a placeholder for a digest, where only paths and versions are asked for: digests are for build keys."""
+    """Return a placeholder digest, if only paths and versions are needed: digests are for build keys."""
     return path.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A program, with its version and a digest of what it is."""
+    """A program, with its version and a digest of its content."""
 
     path: Path
     version: str
     digest: str
-    """sha256 over the program and the parts it runs, wherever they are."""
+    """sha256 of the program and of the parts that it runs, independent of their paths."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """The places to look for tools in, and the way to digest them."""
+    """The places to look for tools, and the way to digest them."""
 
     environ: Mapping[str, str]
     digest: Digest
@@ -54,32 +54,32 @@ class Search:
         return self.environ.get("PATH", os.defpath)
 
     def which(self, name: str) -> Path | None:
-        """Return the program of a name on PATH, or a path that is one."""
+        """Return the program with this name on PATH, or the path itself if it is a program."""
         found = shutil.which(name, path=self.path)
         return None if found is None else Path(found)
 
     def part(self, compiler: Path, question: str) -> Path | None:
-        """Return a part of a compiler; one that does not know it answers with the bare name."""
+        """Return a part of a compiler; None if the compiler does not know it."""
         answer = self.first_line(compiler, question)
         found = Path(answer) if "/" in answer else self.which(answer) if answer else None
         return found.resolve() if found is not None and found.is_file() else None
 
     def digest_all(self, files: Iterable[Path]) -> str:
-        """Return a sha256 over the contents of `files`, in order and by name, not by place."""
+        """Return a sha256 over the names and contents of `files`, independent of their folders."""
         lines = "".join(f"{path.name} {self.digest(path)}\n" for path in files)
         return sha256(lines)
 
     def first_line(self, program: Path, argument: str) -> str:
-        """Return the first line that a program prints for one argument; empty where it prints none."""
+        """Return the first line of a program's output for one argument; empty without output."""
         return next(iter(self.run(program, argument).splitlines()), "")
 
     def run(self, program: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> str:
-        """Return what a program prints, whatever its exit status; it sees `variables` besides those of a build.
+        """Return a program's output, whatever its exit status; it sees `variables` in addition to a build's.
 
         Raises:
             ToolError: it cannot be started.
         """
-        # Tools are asked with the variables of a build: xcrun and hipcc find others by these.
+        # Tools see a build's variables: xcrun and hipcc use these to find other tools.
         seen = {name: self.environ[name] for name in REACHES_BUILD if self.environ.get(name)}
         try:
             done = ask([program, *arguments], env={"PATH": self.path, "LC_ALL": "C", **seen, **(variables or {})})
@@ -89,10 +89,10 @@ class Search:
 
 
 def require_release(what: str, path: Path, *, found: str, toolkit: str | None, remedy: str) -> None:
-    """Refuse a toolkit of another release than the cell is for: its wheel would not be what its name says.
+    """Refuse a toolkit of another release than the cell's, since the wheel would not match its name.
 
     Raises:
-        NotHereError: it is of another release.
+        NotHereError: the toolkit has another release.
     """
     if toolkit is not None and found != ".".join(toolkit.split(".")[:2]):
         raise NotHereError(
@@ -107,7 +107,7 @@ def _table() -> Mapping[str, Any]:
 
 
 def os_release() -> Mapping[str, str]:
-    """Return the fields of /etc/os-release; none if this system has no such file."""
+    """Return the fields of /etc/os-release; empty if it is missing."""
     if sys.platform == "darwin":
         return {"ID": "macos"}
     try:
@@ -117,9 +117,9 @@ def os_release() -> Mapping[str, str]:
 
 
 def installing(*tools: str, of: Mapping[str, str] | None = None) -> str:
-    """Return the command that installs tools on this system, or on the one that `of` describes.
+    """Return the command that installs tools on this system, or on the one described by `of`.
 
-    Where the distribution is unknown, or does not package one of them, the text says so.
+    If the distribution is unknown, or lacks a package, the text says so.
     """
     system = os_release() if of is None else of
     names = [system.get("ID", ""), *system.get("ID_LIKE", "").split()]

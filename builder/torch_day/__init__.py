@@ -27,7 +27,7 @@ def propose(
     progress: Callable[[str], None],
     record: Path | None = None,
 ) -> tuple[Release, Proposal]:
-    """Read a release from the indexes, and return it with what it changes; without a version the first that is new.
+    """Read a release from the indexes, by default the first new one, and return it with the changes that it needs.
 
     Raises:
         BuilderError: a data file cannot be read.
@@ -51,7 +51,7 @@ def propose(
 
 
 def _text(path: Path) -> str:
-    """Return a data file that is well-formed."""
+    """Read a data file, and check that it is valid."""
     try:
         text = path.read_text(encoding="utf-8")
         _ = json.loads(text) if path.suffix == ".json" else toml.loads(text)
@@ -59,13 +59,13 @@ def _text(path: Path) -> str:
         raise BuilderError(
             f"cannot read '{path}': {error.strerror}", help="name the folder of data in --data"
         ) from error
-    except ValueError as error:  # of JSON, of TOML and of UTF-8
+    except ValueError as error:  # from JSON, TOML or UTF-8
         raise BuilderError(f"'{path}' cannot be read: {error}", help="correct or restore it") from error
     return text
 
 
 def require_answers(release: Release, *, partial: bool) -> None:
-    """Refuse to write what some index was not asked about.
+    """Refuse to write data that is incomplete because an index did not answer.
 
     Raises:
         ToolError: an index did not answer.
@@ -88,7 +88,7 @@ READ = (*FILES, RUNNERS, ARCHITECTURES)
 
 
 def changes(release: Release, texts: Mapping[str, str], pins: Pins, options: RowOptions) -> Proposal:
-    """Return the changes of a release to the texts of the data files."""
+    """Return the changes to the data files for a release."""
     edits = (
         rows.edit(release, texts[rows.NAME], options),
         tables.pins(release, texts[tables.PINS], pins),
@@ -127,7 +127,7 @@ def _notes(release: Release, texts: Mapping[str, str], pins: Pins, *, new_standa
 
 
 def _without_container(release: Release, text: str) -> Iterator[str]:
-    """Name the toolkits that no image of CI has, and no wheel."""
+    """Report toolkits without a CI image and without a wheel."""
     have = {(entry["backend"], entry["toolkit"], entry["system"]) for entry in toml.loads(text).get("container", ())}
     for build in release.builds:
         if build.toolkit is None:
@@ -139,7 +139,7 @@ def _without_container(release: Release, text: str) -> Iterator[str]:
 
 
 def _unmeasured(release: Release, text: str) -> Iterator[str]:
-    """Name the CUDA toolkits of which nobody has measured what they compile for."""
+    """Report CUDA toolkits whose architectures nobody has measured."""
     measured = " ".join(entry.get("measured", "") for entry in toml.loads(text)["cuda"]["toolkit"])
     toolkits = {build.toolkit for build in release.builds if build.backend is Backend.CUDA and build.toolkit}
     for toolkit in sorted(toolkits):

@@ -1,4 +1,4 @@
-"""A proposal: the new texts of data files, with a source for each line that is new; shown as a diff, or written."""
+"""A proposal: the new texts of data files, with a source for each new line; shown as a diff, or written."""
 
 import difflib
 import os
@@ -12,11 +12,11 @@ from builder.kernel.git import Checkout, object_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A line of a new text."""
+    """A line of the new text."""
 
     text: str
     source: str | None = None
-    """The origin of the line; None for a line that was there."""
+    """The origin of the line; None for an old line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,24 +29,24 @@ class FileEdit:
 
     @property
     def text(self) -> str:
-        """The file as it would be."""
+        """The new content of the file."""
         text = "\n".join(line.text for line in self.new)
         return f"{text}\n" if self.old.endswith("\n") else text
 
     def added(self) -> Iterator[tuple[int, Line]]:
-        """Yield the lines that the old text lacks, each with its number."""
+        """Yield the new lines, each with its number."""
         texts = [line.text for line in self.new]
         matcher = difflib.SequenceMatcher(None, self.old.splitlines(), texts, autojunk=False)
         for tag, _, _, begin, end in matcher.get_opcodes():
             start, size = begin, end - begin
-            if tag == "insert":  # one that begins like what follows it is found too late
+            if tag == "insert":  # a line that begins like the next one is found too late
                 while start and not self.new[start + size - 1].source and texts[start - 1] == texts[start + size - 1]:
                     start -= 1
             if tag in ("insert", "replace"):
                 yield from ((number + 1, self.new[number]) for number in range(start, start + size))
 
     def diff(self, folder: str) -> str:
-        """Show the sources of its new lines, then the difference as `git apply` takes it."""
+        """Return the sources of the new lines, then a diff for `git apply`."""
         path = f"{folder}/{self.name}" if folder else self.name
         lines = difflib.unified_diff(
             self.old.splitlines(keepends=True),
@@ -58,7 +58,7 @@ class FileEdit:
         return "".join((*self._sources(path), *marked))
 
     def _sources(self, path: str) -> Iterator[str]:
-        """Yield a line for each range of new lines that have one source; blank lines have none."""
+        """Yield a line for each range of new lines with the same source; blank lines have none."""
         ranges: list[tuple[int, int, str | None]] = []
         blank: set[int] = set()
         for number, line in self.added():
@@ -74,19 +74,19 @@ class FileEdit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """The changes that a release asks for."""
+    """The changes for a release."""
 
     edits: tuple[FileEdit, ...]
     notes: tuple[str, ...]
     """Things that a person has to look at."""
 
     def diff(self, folder: str) -> str:
-        """Show every change; empty where there is none."""
+        """Return all diffs; empty if nothing changes."""
         return "\n".join(edit.diff(folder) for edit in self.edits)
 
 
 def folder_in_checkout(data: Path) -> str:
-    """Return the folder of the data as a diff names it: from the root of its checkout."""
+    """Return the path of the data folder in its checkout, as a diff needs it."""
     checkout = Checkout.around(data)
     return "" if checkout is None else checkout.inside
 
@@ -95,7 +95,7 @@ def require_unedited(data: Path, names: tuple[str, ...]) -> None:
     """Refuse files that differ from the last commit.
 
     Raises:
-        NothingToDoError: a file differs, or nobody can tell.
+        NothingToDoError: a file differs, or git cannot tell.
     """
     checkout = Checkout.around(data)
     files = None if checkout is None else checkout.regular_files("HEAD")
@@ -122,7 +122,7 @@ def write(proposal: Proposal, data: Path) -> None:
 
     Raises:
         NothingToDoError: a file was changed since it was read.
-        ToolError: a file cannot be written; all are as they were.
+        ToolError: a file cannot be written; all files are unchanged.
     """
     changed = [edit.name for edit in proposal.edits if (data / edit.name).read_text(encoding="utf-8") != edit.old]
     if changed:

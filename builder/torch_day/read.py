@@ -1,4 +1,4 @@
-"""Read a release of torch from the indexes: which files there are, and what the wheels say."""
+"""Read a release of torch from the indexes: its files, and the facts in the wheels."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,7 +17,7 @@ from builder.torch_day.release import Build, Release, cuda_parts, torch_parts, t
 from builder.torch_day.wheel import WheelFacts, everything, open_wheel, versions
 
 FIRST_SYSTEM = "x86_64-linux"
-"""The system whose wheel is read whole."""
+"""The system whose wheel is read completely."""
 _VERSION = re.compile(r"\d+\.\d+(\.\d+)?")
 _NAME = re.compile(r"torch-[^-]+-(?:(?P<build>\d+)-)?(?P<python>cp3\d+)-(?P<abi>\w+)-[\w.]+\.whl")
 """The name of a wheel for CPython."""
@@ -31,7 +31,7 @@ class NoTorchError(BuilderError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """The indexes that are asked for torch, and the listener to progress."""
+    """The indexes of torch, and the listener to progress."""
 
     pins: Pins
     env: Mapping[str, str]
@@ -41,7 +41,7 @@ class Source:
 
     @property
     def pythons(self) -> tuple[str, ...]:
-        """The Pythons that are asked for, the oldest first."""
+        """The Pythons to look for, the oldest first."""
         return tuple(sorted(self.pins.pythons, key=_number))
 
     def files(self, requirement: str, *, index: str | None = None) -> tuple[IndexFile, ...]:
@@ -51,7 +51,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexAnswer:
-    """The answer of an index other than the default one."""
+    """The answer of an index that is not the default one."""
 
     index: str
     files: tuple[IndexFile, ...] = ()
@@ -59,7 +59,7 @@ class IndexAnswer:
 
 
 def newer(source: Source, known: Iterable[str]) -> tuple[str, ...]:
-    """Return the published versions that are newer than every one of `known`, the oldest first; else its new patch.
+    """Return the published versions newer than all of `known`, the oldest first, or else a new patch of the newest.
 
     Raises:
         NothingToDoError: there is none.
@@ -89,7 +89,7 @@ def newer(source: Source, known: Iterable[str]) -> tuple[str, ...]:
 
 
 def _is_patch(version: str, pins: Pins) -> bool:
-    """Whether a version is later than all that are pinned of its minor version."""
+    """Whether a version is later than all pinned ones of its minor version."""
     published = Version(version)
     torch = (Version(wheel.version.partition("+")[0]) for wheel in pins.wheels.values() if wheel.name == "torch")
     same = [each for each in torch if each.release[:2] == published.release[:2]]
@@ -97,7 +97,7 @@ def _is_patch(version: str, pins: Pins) -> bool:
 
 
 def read(wanted: str, source: Source) -> Release:
-    """Read a release: `2.15` for the newest of that name, or `2.15.0`.
+    """Read a release: `2.15` means its newest patch, `2.15.0` exactly that one.
 
     Raises:
         NoTorchError: no such version is published.
@@ -167,7 +167,7 @@ def _version(files: tuple[IndexFile, ...]) -> str:
 
 
 def _best(files: Iterable[IndexFile], system: str, pythons: tuple[str, ...]) -> dict[str, IndexFile]:
-    """Return by Python the file for a system: of several builds of one the newest, and none without the GIL."""
+    """Return by Python the file for a system: the newest of several builds, without free-threaded ones."""
     found: dict[str, IndexFile] = {}
     tagged = ((match, each) for each in files if (match := _NAME.fullmatch(each.file)) is not None)
     for match, each in sorted(tagged, key=lambda pair: int(pair[0]["build"] or 0)):
@@ -183,14 +183,14 @@ def _number(python: str) -> int:
 
 
 def _newest(table: Mapping[str, IndexFile], pythons: tuple[str, ...]) -> IndexFile:
-    """Return the file for the newest Python that is pinned."""
+    """Return the file for the newest pinned Python."""
     return next(table[python] for python in (*reversed(pythons), *table) if python in table)
 
 
 def _default_builds(
     source: Source, tables: Mapping[str, Mapping[str, IndexFile]], whole: WheelFacts
 ) -> Iterator[tuple[Build, Mapping[str, PinnedWheel]]]:
-    """Yield the builds of the default index, each with its files by Python."""
+    """Yield the builds on the default index, each with its files by Python."""
     for system, table in tables.items():
         if not table:
             continue
@@ -214,7 +214,7 @@ def _facts(source: Source, file: IndexFile, *, whole: bool = False) -> WheelFact
 
 
 def _other_indexes(source: Source, version: str) -> tuple[IndexAnswer, ...]:
-    """Ask each index of torch that the pin file names, and the indexes next to them for its other toolkits."""
+    """Ask each torch index in the pin file, and the neighbouring indexes for its other toolkits."""
 
     def ask(index: str) -> IndexAnswer:
         source.progress(f"asking {index}")
@@ -230,9 +230,10 @@ def _other_indexes(source: Source, version: str) -> tuple[IndexAnswer, ...]:
 
 
 def indexes_of(pins: Pins) -> tuple[str, ...]:
-    """Return the indexes of torch: the named ones, and next to one of a CUDA toolkit, the ones of the other toolkits.
+    """Return torch's indexes: the named ones, and for an index of one CUDA toolkit, those of the other toolkits.
 
-    A torch that has one toolkit by default has the other ones on such an index, and the next torch another default.
+    The default index has one toolkit of a torch, and these indexes have the others; the next torch may change the
+    default.
     """
     parts = [part for part in pins.parts if part.name == "torch"]
     named = dict.fromkeys(part.index for part in parts if part.index is not None)
@@ -245,7 +246,7 @@ def indexes_of(pins: Pins) -> tuple[str, ...]:
 def _other_builds(
     source: Source, answers: tuple[IndexAnswer, ...], *, have: set[tuple[str, str]]
 ) -> Iterator[tuple[Build, Mapping[str, PinnedWheel]]]:
-    """Yield the builds of other indexes that the default one lacks."""
+    """Yield the builds on other indexes that the default index lacks."""
     for answer in answers:
         for system in built_systems():
             table = _best((each for each in answer.files if "+" in each.file), system, source.pythons)
@@ -260,7 +261,7 @@ def _other_builds(
 
 
 def _of_local(source: Source, file: IndexFile) -> tuple[Backend, str | None]:
-    """Return backend and toolkit of a wheel by its local version; XPU's does not say, its requirements do."""
+    """Return backend and toolkit by a wheel's local version; for XPU, its requirements tell the toolkit."""
     match = _LOCAL.fullmatch(file.file.split("-")[1].partition("+")[2])
     if match is None:
         raise ToolError(f"'{file.file}' is of no known backend", help="look at what this index publishes")
@@ -287,7 +288,7 @@ def _pinned_wheel(file: IndexFile, index: str | None) -> PinnedWheel:
 def _pinned(
     source: Source, version: str, found: Iterable[tuple[Build, Mapping[str, PinnedWheel]]]
 ) -> tuple[tuple[Part, ...], Mapping[str, PinnedWheel], tuple[str, ...]]:
-    """Return the parts of a torch and what goes with it, their wheels, and what could not be resolved."""
+    """Return the parts for a torch, their wheels, and the parts that could not be resolved."""
     builds = tuple((build, {py: each for py, each in table.items() if py in source.pythons}) for build, table in found)
     resolved = (*triton_part(version, (build for build, _ in builds)), *cuda_parts(source.pins, builds))
     mine = replace(source.pins, parts=resolved, wheels={})

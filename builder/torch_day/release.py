@@ -1,4 +1,4 @@
-"""A release of torch: the builds that are published, what its wheels say, and the pins of its environments."""
+"""A release of torch: its published builds, the facts in its wheels, and the pins of its environments."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,13 +15,13 @@ ORDER = (Backend.CPU, Backend.CUDA, Backend.ROCM, Backend.XPU, Backend.METAL)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Build:
-    """One way torch is built, for one system."""
+    """A build of torch for one system."""
 
     system: str
     backend: Backend
     toolkit: str | None
     source: str
-    """The file that says so."""
+    """The file that states this."""
 
     @property
     def compute(self) -> str:
@@ -30,7 +30,7 @@ class Build:
 
     @property
     def place_in_file(self) -> tuple[int, tuple[int, ...], int]:
-        """The place of its row among the rows of its torch."""
+        """The position of its row among the rows of its torch."""
         systems = ("x86_64-linux", "aarch64-linux", "aarch64-darwin")
         toolkit = tuple(map(int, (self.toolkit or "0").split(".")))
         return ORDER.index(self.backend), toolkit, systems.index(self.system)
@@ -38,18 +38,18 @@ class Build:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """All that is proposed for a torch comes from here."""
+    """Everything that a proposal for a torch is made from."""
 
     version: str
-    """As it is published: `2.15.0`."""
+    """The published version: `2.15.0`."""
     pythons: tuple[str, ...]
     """Tags of the Pythons with wheels on the default index."""
     builds: tuple[Build, ...]
     parts: tuple[Part, ...]
-    """The parts that are pinned for it."""
+    """The pinned parts."""
     wheels: Mapping[str, PinnedWheel]
     file: str
-    """The wheel that the rest was read from."""
+    """The wheel with the remaining facts."""
     standard: int | None
     """The C++ standard of the headers."""
     python_headers: tuple[str, ...] = field(metadata=codec.spelled(key="python_headers"))
@@ -58,21 +58,21 @@ class Release:
     notes: tuple[str, ...] = field(default=())
     """Things that a person has to look at."""
     away: tuple[str, ...] = field(default=())
-    """Indexes that did not answer, each with the reason."""
+    """Indexes that did not answer, with the reasons."""
 
     @property
     def minor(self) -> Version:
-        """The version as rows have it: `2.15`."""
+        """The version as in rows: `2.15`."""
         return Version(_minor(self.version))
 
 
 def to_json(release: Release) -> str:
-    """Spell a release as a document, without the addresses of files."""
+    """Return a release as JSON, without the addresses of files."""
     return json_text.document(codec.encode(release), indent=1, ordered=True)
 
 
 def from_json(text: str) -> Release:
-    """Read what `to_json` wrote."""
+    """Read the output of `to_json`."""
     return codec.decode(Release, json.loads(text))
 
 
@@ -81,7 +81,7 @@ _LIBRARIES = ("nvidia-cublas", "nvidia-cusolver", "nvidia-cusparse")
 Files = Mapping[str, PinnedWheel]
 """The wheels of a build by Python."""
 FIRST_WITH_WHEELS = 13
-"""The first CUDA whose wheels have a compiler."""
+"""The first CUDA whose wheels contain a compiler."""
 
 
 def torch_parts(version: str, builds: Iterable[tuple[Build, Files]]) -> Iterator[Part]:
@@ -116,7 +116,7 @@ def _about(build: Build, index: str | None) -> str:
 
 
 def triton_part(version: str, builds: Iterable[Build]) -> Iterator[Part]:
-    """Yield the part of triton, which the torch of a GPU requires on Linux."""
+    """Yield the part for triton, which torch for GPUs requires on Linux."""
     gpus = sorted((build for build in builds if build.toolkit is not None), key=lambda build: build.place_in_file)
     if gpus:
         yield Part(

@@ -1,4 +1,4 @@
-"""The rows of `matrix.toml` for a release, as lines in the layout that the file has."""
+"""Write the rows of a release into `matrix.toml`, in the layout of the file."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -20,21 +20,21 @@ _PYTHONS = re.compile(r'"(?P<torch>[0-9.]+)" = \[')
 
 
 class LayoutError(BuilderError):
-    """The file does not have the layout that this program writes in."""
+    """The file does not have the layout that this module writes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowOptions:
-    """The decisions of a person about rows."""
+    """A person's decisions about rows."""
 
     into: str = "release"
     """The set of the new rows."""
     drop: tuple[str, ...] = ()
-    """Versions whose rows go from the release set to the legacy set."""
+    """Versions whose rows move from the release set to the legacy set."""
 
 
 def row(build: Build, version: Version) -> str:
-    """Return the line of a build."""
+    """Return the line for a build."""
     toolkit = "" if build.toolkit is None else f'toolkit = "{build.toolkit}", '
     return (
         f'  {{ torch = "{version}", backend = "{build.backend}", {toolkit}compute = "{build.compute}", '
@@ -60,7 +60,7 @@ def edit(release: Release, text: str, options: RowOptions) -> FileEdit:
     """Return the file with the rows of a release.
 
     Raises:
-        LayoutError: the file was laid out by hand in another way.
+        LayoutError: somebody changed the layout of the file.
     """
     lines = _with_pythons(release, [Line(text=line) for line in text.splitlines()])
     for build in release.builds:
@@ -72,7 +72,7 @@ def edit(release: Release, text: str, options: RowOptions) -> FileEdit:
 
 
 def not_seen(release: Release, text: str) -> Iterator[str]:
-    """Name the rows of a release that no published wheel was found for; they stay."""
+    """Report rows of a release without a published wheel; they stay."""
     seen = {variant(build, release.minor) for build in release.builds}
     for line in text.splitlines():
         if _ROW.fullmatch(line) and Version(_facts(line)["torch"]) == release.minor and _variant(line) not in seen:
@@ -80,10 +80,10 @@ def not_seen(release: Release, text: str) -> Iterator[str]:
 
 
 def staying(text: str, options: RowOptions) -> Iterator[str]:
-    """Name the rows of dropped versions that stay, in the file with all other changes.
+    """Report rows of dropped versions that stay, given the file with all other changes.
 
     Raises:
-        LayoutError: the file was laid out by hand in another way.
+        LayoutError: somebody changed the layout of the file.
     """
     lines = [Line(text=line) for line in text.splitlines()]
     for version in options.drop:
@@ -92,7 +92,7 @@ def staying(text: str, options: RowOptions) -> Iterator[str]:
 
 
 def _with_pythons(release: Release, lines: Sequence[Line]) -> list[Line]:
-    """Return the lines with the Pythons of a release, in the order of versions."""
+    """Return the lines with a release's Pythons, in the order of versions."""
     source = f"names of the wheels of torch {release.version} on the default index"
     new = Line(text=f'"{release.minor}" = {toml.spelled(list(release.pythons))}', source=source)
     if any(line.text == new.text for line in lines):
@@ -107,7 +107,7 @@ def _with_pythons(release: Release, lines: Sequence[Line]) -> list[Line]:
 
 
 def _with_row(lines: list[Line], new: Line, into: str) -> list[Line]:
-    """Return the lines with a row; one with the same facts in that set stays, with what a person added to it."""
+    """Add a row to the lines; a row with the same facts in the set stays, with a person's additions."""
     name = _variant(new.text)
     for number in _block(lines, into):
         if _variant(lines[number].text) == name:
@@ -122,9 +122,9 @@ def _with_row(lines: list[Line], new: Line, into: str) -> list[Line]:
 
 
 def _dropped(lines: list[Line], version: str) -> list[Line]:
-    """Return the lines with the rows of a version in the legacy set; its tvm-ffi cells stay, in rows of others.
+    """Move the rows of a version to the legacy set; its tvm-ffi cells move to rows that stay.
 
-    Rows without which the release set had none for their backend and system stay, too.
+    A row stays if it is the last one for its backend and system.
     """
     leaving, staying = _of_version(lines, version)
     if not leaving and not staying:
@@ -140,7 +140,7 @@ def _dropped(lines: list[Line], version: str) -> list[Line]:
 
 
 def _of_version(lines: Sequence[Line], version: str) -> tuple[list[Line], list[Line]]:
-    """Return the rows of a version in the release set: the ones that can leave, and the last of a backend."""
+    """Return the rows of a version in the release set: those that can leave, and the last ones of a backend."""
     release = [lines[number] for number in _block(lines, "release")]
     mine = [line for line in release if Version(_facts(line.text)["torch"]) == Version(version)]
     others = {_where(line.text) for line in release if line not in mine}
@@ -154,9 +154,9 @@ def _where(text: str) -> tuple[str, str]:
 
 
 def _move_tvm_ffi(lines: list[Line], keys: str, row_text: str) -> None:
-    """Give the keys of a tvm-ffi cell to the oldest row of the release set that is for the same toolkit and system.
+    """Move the keys of a tvm-ffi cell to the oldest row of the release set for the same toolkit and system.
 
-    A toolkit that leaves with its torch hands them to the next one of its backend.
+    If no row has the toolkit any more, they move to the backend's next toolkit.
     """
     block = _block(lines, "release")
     if any(keys in lines[number].text for number in block):
@@ -201,7 +201,7 @@ def _variant(text: str) -> str | None:
 
 
 def _facts(text: str) -> dict[str, Any]:
-    """Return the facts of a row that wheels state; decisions of a person, such as `bundle`, are left out."""
+    """Return the facts of a row that wheels state, without a person's decisions such as `bundle`."""
     (table,) = toml.loads(f"row = [\n{text}\n]")["row"]
     return {key: table.get(key) for key in ("torch", "backend", "toolkit", "compute", "system", "variant")}
 

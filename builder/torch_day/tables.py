@@ -1,4 +1,4 @@
-"""Put a release into the pin file and into the tables about torch itself."""
+"""Add a release to the pin file, and to the tables about torch."""
 
 import json
 import re
@@ -20,7 +20,7 @@ _BY_TORCH = re.compile(r"by torch (\d+\.\d+)'s own")
 
 
 def shim(release: Release, text: str) -> FileEdit:
-    """Return the table of C functions with the new ones of a release."""
+    """Add a release's new C functions to their table."""
     table: dict[str, dict[str, str]] = json.loads(text)
     source: dict[str, str] = {}
     for library, names in release.shim.items():
@@ -36,7 +36,7 @@ def shim(release: Release, text: str) -> FileEdit:
 
 
 def gone(release: Release, text: str) -> Iterator[str]:
-    """Name the C functions that the table has and the release lacks."""
+    """Report the C functions in the table that the release lacks."""
     table: dict[str, dict[str, str]] = json.loads(text)
     for library, names in release.shim.items():
         since = {name: Version(each.removeprefix("<=")) for name, each in table.get(library, {}).items()}
@@ -45,7 +45,7 @@ def gone(release: Release, text: str) -> Iterator[str]:
 
 
 def python_headers(release: Release, text: str) -> FileEdit:
-    """Return the list of headers with those of a newer release than it is of; one that only older ones have stays."""
+    """Add the headers of a newer release to the list; headers that only older releases have stay."""
     old: list[str] = toml.loads(text)["torch"]
     new = sorted({*old, *release.python_headers})
     lines = [Line(text=line) for line in text.splitlines()]
@@ -67,7 +67,7 @@ def python_headers(release: Release, text: str) -> FileEdit:
 
 
 def standards(release: Release, text: str) -> FileEdit:
-    """Return the C++ standards with that of a release, where it is another than the one that holds for it."""
+    """Add the C++ standard of a release, if it differs from the one that applies now."""
     known = toml.loads(text)["standard"]
     holding = next((entry["cxx"] for entry in known if Version(entry["torch"]) <= release.minor), None)
     lines = tuple(Line(text=line) for line in text.splitlines())
@@ -77,7 +77,7 @@ def standards(release: Release, text: str) -> FileEdit:
     for number, line in enumerate(lines):
         match = re.fullmatch(r'torch = "([0-9.]+)"', line.text)
         if match is not None and Version(match[1]) > release.minor:
-            place = number + 3  # behind the entry of a later torch
+            place = number + 3  # after the entry of a later torch
     source = f"TorchConfig.cmake of {release.file}"
     texts = ("[[standard]]", f'torch = "{release.minor}"', f"cxx = {release.standard}", "")
     new = tuple(Line(text=each, source=source) for each in texts)
@@ -91,13 +91,13 @@ _WHEEL = re.compile(r'"(?P<file>[^"]+\.whl)" = \{')
 
 
 def pins(release: Release, text: str, pins: Pins) -> FileEdit:
-    """Return the file with what is pinned for a release."""
+    """Add the pins of a release to the file."""
     new = merged(pins, release.parts, release.wheels)
     return FileEdit(name=PINS, old=text, new=_pin_lines(to_toml(new), text, release))
 
 
 def merged(pins: Pins, parts: Sequence[Part], wheels: Mapping[str, PinnedWheel]) -> Pins:
-    """Return the pins with parts added, or put in the place of those for the same torch, toolkit and index."""
+    """Add parts to the pins, or replace those for the same torch, toolkit and index."""
     found = list(pins.parts)
     for part in parts:
         found = _with_part(found, part)
@@ -119,13 +119,13 @@ def _is_same(part: Part, new: Part) -> bool:
 
 
 def _is_superseded(part: Part, new: Part) -> bool:
-    """Whether the default index now has all that a part takes from another one."""
+    """Whether the default index now has everything that a part takes from another index."""
     same = (part.name, part.version, part.compute) == (new.name, new.version, new.compute)
     return same and part.index is not None and new.index is None and set(part.wheels) <= set(new.wheels)
 
 
 def _united(part: Part, new: Part) -> Part:
-    """Return a part with new pins; another patch release replaces all of the old ones."""
+    """Add pins to a part; another patch release replaces all old ones."""
     if part.requires != new.requires:
         return new
     wheels = {
@@ -136,8 +136,8 @@ def _united(part: Part, new: Part) -> Part:
 
 
 def _inserted(parts: list[Part], new: Part) -> list[Part]:
-    """Return the parts with a new one behind those of its name that are not for a later version."""
-    if new.version is None:  # toolkit and libraries stand in pairs
+    """Insert a part after those of its name that are not for a later version."""
+    if new.version is None:  # toolkit and libraries come in pairs
         places = [number for number, part in enumerate(parts) if part.name in ("toolkit", "libraries")]
     else:
         named = [(number, part) for number, part in enumerate(parts) if part.name == new.name]
@@ -152,7 +152,7 @@ def _numbers(version: str | None) -> tuple[int, ...]:
 
 
 def _pin_lines(text: str, old: str, release: Release) -> tuple[Line, ...]:
-    """Return the lines of the file; those of a block that was not there each with the source that they have if new."""
+    """Return the lines of the file; lines of a new block have the source of the block."""
     lines: list[Line] = []
     known = set(old.split("\n\n"))
     for block in text.split("\n\n"):
@@ -167,7 +167,7 @@ def _pin_lines(text: str, old: str, release: Release) -> tuple[Line, ...]:
 
 
 def _source(block: str) -> str:
-    """Return where the lines of a part come from."""
+    """Return the source of a part's lines."""
     requires, index = _REQUIRES.search(block), _INDEX.search(block)
     if requires is None:
         return "no part"

@@ -1,4 +1,4 @@
-"""Read what a wheel of torch says; of one on a server, only the parts that are read are fetched."""
+"""Read facts from a wheel of torch; from a server, only the needed parts are fetched."""
 
 import io
 import re
@@ -21,27 +21,27 @@ _STANDARD = re.compile(r"\bCXX_STANDARD\s+(\d+)|\bcxx_std_(\d+)")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^">]+)[>"]', re.MULTILINE)
 _HEADERS = "torch/include/"
 _API = "torch/csrc/api/include/"
-"""A second include folder, inside the first."""
+"""A second include folder, inside the first one."""
 _ONLY_IF_ASKED = "torch/torch.h"
-"""It includes Python's headers only where a macro asks for them."""
+"""It includes Python's headers only if a macro is defined."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WheelFacts:
-    """The facts that one wheel states."""
+    """The facts in one wheel."""
 
     file: str
     toolkits: Mapping[str, str] = field(default_factory=dict)
-    """`cuda`, `hip` or `xpu` of `torch.version`, and what it is."""
+    """`cuda`, `hip` or `xpu` in `torch.version`, with the value."""
     requires: tuple[str, ...] = ()
     standard: int | None = None
     python_headers: tuple[str, ...] = ()
     shim: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Library → C functions of the stable ABI that it defines."""
+    """Library → the C functions of the stable ABI that it defines."""
 
 
 def versions(archive: ZipFile, file: str) -> WheelFacts:
-    """Read the little that tells one build of torch from another.
+    """Read the few facts that distinguish builds of torch.
 
     Raises:
         ToolError: the archive is not a wheel of torch.
@@ -53,7 +53,7 @@ def versions(archive: ZipFile, file: str) -> WheelFacts:
 
 
 def everything(archive: ZipFile, file: str, libraries: tuple[str, ...]) -> WheelFacts:
-    """Read all that data is made of; the libraries alone are a few hundred megabytes.
+    """Read all facts; the libraries alone have a few hundred megabytes.
 
     Raises:
         ToolError: the archive is not a wheel of torch.
@@ -70,7 +70,7 @@ def everything(archive: ZipFile, file: str, libraries: tuple[str, ...]) -> Wheel
 
 
 def with_python(headers: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the headers of torch that include Python's, by themselves or through others; `headers` has their texts."""
+    """Return the torch headers that include Python's, directly or through others; `headers` has their texts."""
     includes = {path: set(_included(path, text)) for path, text in headers.items()}
     found: set[str] = set()
     more = {"Python.h"}
@@ -81,14 +81,14 @@ def with_python(headers: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _included(path: str, text: str) -> Iterator[str]:
-    """Yield the headers that a header names: below an include folder, and beside it."""
+    """Yield the headers that a header includes, from an include folder or its own folder."""
     for name in _INCLUDE.findall(text):
         yield from (name, normpath(join(dirname(path), name)))
 
 
 def _headers(archive: ZipFile, file: str) -> Iterator[tuple[str, str]]:
     members = (info for info in archive.infolist() if info.filename.startswith(_HEADERS))
-    for info in sorted(members, key=lambda info: info.header_offset):  # as they lie: neighbours come in one answer
+    for info in sorted(members, key=lambda info: info.header_offset):  # in file order: neighbours come in one request
         yield info.filename.removeprefix(_HEADERS).removeprefix(_API), _text(archive, file, info.filename)
 
 
@@ -118,18 +118,18 @@ def _member(archive: ZipFile, file: str, name: str) -> bytes:
 
 _ATTEMPTS = 3
 _CHUNK = 4 << 20
-"""Bytes that are asked for at once: small members lie side by side."""
+"""Bytes per request: small members are next to each other."""
 
 
 class RemoteError(ToolError):
-    """A published wheel cannot be read where it lies."""
+    """A published wheel cannot be read from its server."""
 
 
 def open_wheel(file: str, place: str, *, env: Mapping[str, str]) -> ZipFile:
     """Open a wheel at an address, or at a path.
 
     Raises:
-        RemoteError: it is not there, its server is slow or away, or it is no archive.
+        RemoteError: it is missing, its server is slow or does not answer, or it is not an archive.
     """
     try:
         if "://" not in place:
@@ -140,7 +140,7 @@ def open_wheel(file: str, place: str, *, env: Mapping[str, str]) -> ZipFile:
 
 
 class RemoteFile(io.RawIOBase):
-    """A file that is read by ranges of its bytes."""
+    """A file that is read in ranges of bytes."""
 
     def __init__(self, file: str, address: str, *, env: Mapping[str, str]) -> None:
         self._file = file
@@ -151,11 +151,11 @@ class RemoteFile(io.RawIOBase):
         self._size = self._ask(0, 0)[1]
 
     def readable(self) -> bool:
-        """Say that it can be read."""
+        """Return True: the file can be read."""
         return True
 
     def seekable(self) -> bool:
-        """Say that any part of it can be read."""
+        """Return True: any position can be read."""
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
@@ -168,7 +168,7 @@ class RemoteFile(io.RawIOBase):
         """Fetch the bytes at the position.
 
         Raises:
-            RemoteError: the server does not give them.
+            RemoteError: the server does not send them.
         """
         end = min(self._position + len(buffer), self._size)
         if end <= self._position:
@@ -179,12 +179,12 @@ class RemoteFile(io.RawIOBase):
         return len(content)
 
     def _ask(self, first: int, last: int) -> tuple[bytes, int]:
-        """Return bytes of the file, and the size of the whole; an answer that fails is asked for again."""
+        """Return a range of the file's bytes, and the file's size; try again after a failure."""
         reason = ""
         for _ in range(_ATTEMPTS):
             try:
                 found = download.part_of(self._address, first, last, client=self._client)
-            except OSError as error:  # also urllib's own and those of TLS
+            except OSError as error:  # includes the errors of urllib and TLS
                 reason = str(getattr(error, "reason", error)) or type(error).__name__
                 continue
             if found is None:

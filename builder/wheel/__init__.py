@@ -1,1 +1,1 @@
-"""A wheel: packed reproducibly, finished with its name, tag and metadata, and read back."""
+"""Pack wheels reproducibly, finish them with name, tag and metadata, and read them back."""

@@ -1,4 +1,4 @@
-"""The archive of a wheel: packed so that the same content gives the same bytes, and read back within bounds."""
+"""The archive of a wheel: pack the same content to the same bytes, and read it back within limits."""
 
 import contextlib
 import io
@@ -22,16 +22,16 @@ from builder.untrusted import why_not_a_name
 from builder.wording import quoted
 
 EPOCH = 315532800
-"""1980-01-01T00:00:00Z, the first instant that a zip archive can name."""
+"""1980-01-01T00:00:00Z, the first time that a zip archive can store."""
 LATEST = 4354819198
-"""2107-12-31T23:59:58Z, the last one."""
+"""2107-12-31T23:59:58Z, the last time that a zip archive can store."""
 MAX_MEMBERS = 1 << 13
 MAX_UNPACKED = 256 << 20
-"""Bytes that any wheel may unpack to; a large one may unpack to `MAX_RATIO` times its own size."""
+"""The unpacked size allowed for any wheel; a large wheel may unpack to `MAX_RATIO` times its own size."""
 MAX_RATIO = 32
 """Real wheels are below 10: device code is dense, or is compressed already."""
 _ELSEWHERE = frozenset(("", ".", ".."))
-"""Parts of a path that name no file in a folder: that of one that is absolute begins with an empty one."""
+"""Parts of a path that do not name a file in a folder; an absolute path begins with an empty part."""
 _FILE_MODE = 0o644
 _LIBRARY_MODE = 0o755
 _PIECE = 1 << 20
@@ -54,16 +54,16 @@ class Zipped:
     archive: Path
     info: zipfile.ZipInfo
     opened: BinaryIO | None = None
-    """The archive, where it is held open: to open a file takes longer than to read a small member."""
+    """The archive, if it is held open: opening it takes longer than reading a small member."""
 
     @property
     def size(self) -> int:
-        """Bytes when unpacked."""
+        """The unpacked size."""
         return self.info.file_size
 
     @property
     def mode(self) -> int:
-        """Permission bits."""
+        """The permission bits."""
         return stat.S_IMODE(self.info.external_attr >> 16)
 
     def read(self) -> bytes:
@@ -74,7 +74,7 @@ class Zipped:
         """Yield the content in pieces.
 
         Raises:
-            WheelError: it is damaged, or is not what the directory of the archive says.
+            WheelError: it is damaged, or differs from the archive's directory.
         """
         try:
             with self.archive.open("rb") if self.opened is None else contextlib.nullcontext(self.opened) as file:
@@ -116,7 +116,7 @@ def _unpacked(file: BinaryIO, info: zipfile.ZipInfo) -> Iterator[bytes]:
 
 
 def _seek_content(file: BinaryIO, info: zipfile.ZipInfo) -> None:
-    """Go to the content, past a local header that must agree with the directory: readers differ in which they use."""
+    """Go to the content, after a local header that must agree with the directory, since readers may use either."""
     file.seek(info.header_offset)
     magic, _, flags, method, _, _, _, _, _, name_size, extra_size = _LOCAL.unpack(file.read(_LOCAL.size))
     name = file.read(name_size).decode("utf-8" if flags & _UTF_8 else "cp437", "replace")
@@ -139,29 +139,29 @@ class Member(Protocol):
 
     @property
     def size(self) -> int:
-        """Bytes when unpacked."""
+        """The unpacked size."""
 
     @property
     def mode(self) -> int:
-        """Permission bits."""
+        """The permission bits."""
 
     def read(self) -> bytes:
         """Return the content."""
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield the content in pieces, for what has to be read in little memory."""
+        """Yield the content in pieces, to use little memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bytes:
-    """A member that is in memory."""
+    """A member in memory."""
 
     content: bytes
     mode: int = _FILE_MODE
 
     @property
     def size(self) -> int:
-        """Bytes of the content."""
+        """The size of the content."""
         return len(self.content)
 
     def read(self) -> bytes:
@@ -175,11 +175,11 @@ class Bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wheel:
-    """A wheel file, its directory read and found safe; members are read when asked for."""
+    """A wheel file whose directory was read and is safe; members are read on demand."""
 
     path: Path
     name: str
-    """Normalised distribution name, such as `rmsnorm-stable`."""
+    """The normalised distribution name, such as `rmsnorm-stable`."""
     version: Version
     tags: frozenset[Tag]
     members: Mapping[str, Member]
@@ -211,7 +211,7 @@ class Wheel:
 
     @contextlib.contextmanager
     def held(self) -> Iterator["Wheel"]:
-        """Yield this wheel with its file held open, so that reading many members opens it once.
+        """Yield this wheel with its file held open, so that reading many members opens it only once.
 
         Raises:
             WheelError: it cannot be opened.
@@ -245,7 +245,7 @@ def _members(path: Path, infos: list[zipfile.ZipInfo]) -> Iterator[tuple[str, Me
     _check_size(path, infos)
     seen: dict[str, tuple[str, str]] = {}
     for info in infos:
-        if info.filename.endswith("/"):  # `is_dir` fails for a name of no letters
+        if info.filename.endswith("/"):  # `is_dir` fails for an empty name
             continue
         check_name(info.filename, archive=path)
         _check_same(path, info.filename, seen)
@@ -263,7 +263,7 @@ def _members(path: Path, infos: list[zipfile.ZipInfo]) -> Iterator[tuple[str, Me
 
 
 def _check_size(path: Path, infos: list[zipfile.ZipInfo]) -> None:
-    """Refuse a wheel that unpacks to too much for its size, and members that overlap."""
+    """Refuse a wheel that unpacks to far more than its size, or has overlapping members."""
     size = path.stat().st_size
     unpacked, allowed = sum(info.file_size for info in infos), max(MAX_UNPACKED, MAX_RATIO * size)
     if len(infos) > MAX_MEMBERS:
@@ -278,7 +278,7 @@ def _check_size(path: Path, infos: list[zipfile.ZipInfo]) -> None:
 
 
 def _check_same(path: Path, name: str, seen: dict[str, tuple[str, str]]) -> None:
-    """Refuse names that are the same file or folder on a case-insensitive file system."""
+    """Refuse names that are equal on a case-insensitive file system."""
     if seen.get(_folded(name)) == (name, "file"):
         raise WheelError(f"'{path}' has '{name}' twice")
     part, kind = name, "file"
@@ -301,10 +301,10 @@ def _folded(name: str) -> str:
 
 
 def check_name(name: str, *, archive: Path) -> None:
-    """Refuse a member's name that leaves the directory it is unpacked in, or that cannot be shown as it is.
+    """Refuse a member's name that leaves the unpacking directory, or that cannot be shown unchanged.
 
     Raises:
-        WheelError: the name is absolute, has `..`, a backslash, a drive or a character that is not seen, or is long.
+        WheelError: the name is absolute or too long, or has `..`, a backslash, a drive or an invisible character.
     """
     why = why_not_a_name(name)
     if why is not None:
@@ -326,12 +326,12 @@ def unpack(wheel: Wheel, root: Path) -> None:
 def pack(members: Mapping[str, Bytes], *, dist_info: str, epoch: int | None = EPOCH) -> bytes:
     """Return a wheel's bytes: sorted members, RECORD last, fixed times, modes and compression.
 
-    `epoch` is in seconds since 1970, in UTC, and is rounded down to the two seconds that zip can name; None is the
-    clock's time and the order given, as other tools pack.
+    `epoch` is in seconds since 1970, in UTC, rounded down to zip's resolution of two seconds; None uses the current
+    time and the given order, as other tools do.
     """
     import time  # noqa: PLC0415  only packing needs it
 
-    # The recommended order: dist-info at the end of the archive, and RECORD the last of all.
+    # The recommended order: dist-info at the end, and RECORD last.
     ordered = sorted(members) if epoch is not None else list(members)
     ordered.sort(key=lambda name: name.startswith(f"{dist_info}/"))
     record = "".join(

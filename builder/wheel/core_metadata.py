@@ -1,4 +1,4 @@
-"""METADATA and WHEEL, the files that tell installers what a wheel is."""
+"""Write METADATA and WHEEL, the files that describe a wheel to installers."""
 
 import re
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ def metadata_file(
     license_files: Iterable[str] = (),
     description: str = "",
 ) -> str:
-    """Return the METADATA file; `framework_version` is the torch or tvm-ffi that the wheel was built with."""
+    """Return the METADATA file; `framework_version` is the torch or tvm-ffi used in the build."""
     general, readme = config.general, source_set.readme(config)
     known = spdx(general.license)
     fields = [
@@ -29,7 +29,9 @@ def metadata_file(
         ("Name", str(general.name)),
         ("Version", version),
         ("Summary", f"The {general.name} kernel, built as {cell.variant}"),
-        ("License", general.license) if known is None else ("License-Expression", known),  # a lint warns of the first
+        ("License", general.license)
+        if known is None
+        else ("License-Expression", known),  # a lint warns about the first
         *(("License-File", name) for name in sorted(license_files)),
         *(("Project-URL", f"{label}, {url}") for label, url in urls(config)),
         ("Requires-Python", ">=3.9"),
@@ -39,13 +41,13 @@ def metadata_file(
     head = "".join(f"{name}: {' '.join(value.split())}\n" for name, value in fields)
     if readme is None:
         return head
-    # Lines end in the same way wherever the text was saved.
+    # The same line ends, wherever the text was saved.
     body = re.sub(r"\r\n?", "\n", description.removeprefix("\ufeff"))
     return f"{head}\n{body}"
 
 
 def requirements(config: Config, cell: Cell, framework_version: str) -> tuple[str, ...]:
-    """Return what must be installed with the wheel: the framework its ABI fits, and what build.toml names."""
+    """Return the wheel's requirements: the framework that fits its ABI, and the packages in build.toml."""
     packages = [*python_depends(config, cell.backend)]
     if not cell.noarch:
         present = without_absent_extensions(config, cell)
@@ -60,7 +62,7 @@ def _framework_requirement(cell: Cell, framework_version: str) -> str:
     if known is not None:
         return known
     if cell.tvm_ffi is not None:
-        # Within a minor version tvm-ffi only adds to its C ABI: an older one may lack what was used.
+        # Within a minor version, tvm-ffi only extends its C ABI: an older version may lack functions.
         least = max(framework_version, dependencies.at_least("tvm-ffi") or framework_version, key=Version)
         return f"apache-tvm-ffi>={least},<{cell.tvm_ffi.major}.{cell.tvm_ffi.minor + 1}"
     return f"torch=={cell.torch}.*"

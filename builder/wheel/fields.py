@@ -1,4 +1,4 @@
-"""Read the fields of METADATA and WHEEL, untrusted as they are."""
+"""Read the fields of METADATA and WHEEL, which are untrusted."""
 
 from email.message import Message
 from functools import lru_cache
@@ -8,15 +8,15 @@ from builder.untrusted import UntrustedError
 _LONGEST_HEAD = 1 << 20
 _MOST_FIELDS = 10_000
 _KEPT = 64
-"""Files whose fields several ask for in a row: who checks a wheel, and who lists it."""
+"""The number of cached files: several readers ask for the same file in a row."""
 
 
 @lru_cache(maxsize=_KEPT)
 def read(content: bytes) -> Message:
-    """Return the fields of METADATA or WHEEL; what follows them is not looked at.
+    """Return the fields of METADATA or WHEEL, without the text after them.
 
     Raises:
-        UntrustedError: they are not UTF-8, or too many.
+        UntrustedError: the fields are not UTF-8, or there are too many.
     """
     head = content.replace(b"\r\n", b"\n").partition(b"\n\n")[0]
     if len(head) > _LONGEST_HEAD or head.count(b"\n") > _MOST_FIELDS:

@@ -1,4 +1,4 @@
-"""Finish a compiled wheel: its file name, tags and metadata, packed so that the same content gives the same bytes."""
+"""Finish a compiled wheel: set its file name, tags and metadata, and pack it reproducibly."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from builder.wheel.options import MANYLINUX, BuildOptions
 
 _LIBRARIES = (".so", ".dylib", ".pyd")
 _OF_PYTHON = ".abi3.so"
-"""The suffix of the library of a kernel whose sources include Python's headers."""
+"""The suffix of a library whose sources include Python's headers."""
 _LIBRARY_MODE = 0o755
 _ARCHITECTURE = {"x86_64": "x86_64", "aarch64": "arm64"}
 
@@ -36,25 +36,25 @@ class FinishedWheel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildFacts:
-    """The facts of a build that the finished wheel tells."""
+    """Facts about the build for the finished wheel."""
 
     framework_version: str
     inputs: RebuildInputs
     archs: tuple[str, ...] | None = None
     shared_code: tuple[str, ...] = ()
-    """The `archs` that run the machine code of others, since the compiler wrote the same for them."""
+    """The `archs` that run the machine code of another one, because the compiler wrote the same code for both."""
     options: BuildOptions = field(default_factory=BuildOptions)
     description: str = ""
-    """The text of the file that `wheel.readme` names."""
+    """The text of the file in `wheel.readme`."""
     fixed: bool = True
-    """Whether the archive has fixed times and order, as every wheel that is delivered."""
+    """Whether the archive has fixed times and order, as every delivered wheel does."""
 
 
 def finish(raw: Wheel, *, kernel: Kernel, cell: Cell, facts: BuildFacts) -> FinishedWheel:
-    """Return the wheel that users get, made from the one that scikit-build-core made.
+    """Return the wheel for users, made from scikit-build-core's wheel.
 
     Raises:
-        BuilderError: the version asked for does not fit, or the wheel has no package.
+        BuilderError: the requested version does not fit, or the wheel has no package.
     """
     config = kernel.config
     module = config.general.name.module
@@ -105,10 +105,10 @@ def finish(raw: Wheel, *, kernel: Kernel, cell: Cell, facts: BuildFacts) -> Fini
 
 
 def wheel_version(config: Config, cell: Cell, wanted: BuildOptions) -> str:
-    """Return the version of a wheel, with the cell's label; that of a quick build is a developmental release.
+    """Return the version of a wheel, with the cell's label; a quick build gets a developmental release.
 
     Raises:
-        BuilderError: the version asked for is invalid, has a label of its own, or is not of `general.version`.
+        BuilderError: the requested version is invalid, has a label, or contradicts `general.version`.
     """
     text = wanted.version if wanted.version is not None else config.wheel_version
     try:
@@ -121,7 +121,7 @@ def wheel_version(config: Config, cell: Cell, wanted: BuildOptions) -> str:
             help=f"the major must be {config.general.version}, and the label after '+' is the builder's own",
         )
     if wanted.only and not version.is_devrelease:
-        # Installers take a developmental release only where nothing else is there.
+        # Installers choose a developmental release only if nothing else is available.
         version = PackageVersion(f"{version}.dev0")
     return f"{version}+{cell.name.label}" if wanted.label else str(version)
 
@@ -154,7 +154,7 @@ def _tag(cell: Cell, package: Mapping[str, Bytes], *, accepted: str) -> str:
 
 
 def _manylinux(extensions: list[Extension], machine: str, *, accepted: str) -> str:
-    """Return the policy for the tag: the lowest that the symbols allow, but no lower than that of torch's wheels."""
+    """Return the policy for the tag: the lowest that the symbols allow, but not below that of torch's wheels."""
     lowest = policies.lowest_policy(extensions, machine)
     order = [each.name for each in policies.policies(machine)]
     if accepted not in order:
@@ -168,6 +168,6 @@ def _manylinux(extensions: list[Extension], machine: str, *, accepted: str) -> s
 
 
 def archs_of(plan: Mapping[str, Any] | None) -> tuple[str, ...] | None:
-    """Return the architectures that a build compiled, in numerical order; None where its plan has none."""
+    """Return the compiled architectures in numerical order; None if the plan has none."""
     found = None if plan is None else plan.get("archs")
     return None if found is None else tuple(found)

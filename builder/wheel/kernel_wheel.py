@@ -1,4 +1,4 @@
-"""Read a finished wheel of a kernel for publishing: checked to be complete and consistent."""
+"""Read a kernel's finished wheel for publishing, and check that it is complete and consistent."""
 
 import csv
 import io
@@ -31,11 +31,11 @@ class KernelWheel:
 
     wheel: Wheel
     module: str
-    """The Python package, and its directory in the wheel."""
+    """The Python package, which is also its directory in the wheel."""
     variant: Variant
     metadata: KernelMetadata
     core: bytes
-    """Its METADATA file."""
+    """The content of its METADATA."""
     sha256: str
     size: int
 
@@ -46,7 +46,7 @@ class KernelWheel:
 
     @property
     def package(self) -> Mapping[str, Member]:
-        """The files of the Python package, by path within it."""
+        """The files of the Python package, by their paths in it."""
         prefix = f"{self.module}/"
         return {
             name.removeprefix(prefix): member for name, member in self.wheel.members.items() if name.startswith(prefix)
@@ -62,7 +62,7 @@ def read_all(paths: Iterable[Path]) -> tuple[KernelWheel, ...]:
     """Read wheels, sorted by file name.
 
     Raises:
-        WheelError: what is wrong with any of them.
+        WheelError: with the problems of all wheels.
     """
     found: list[KernelWheel] = []
     problems: list[str] = []
@@ -77,10 +77,10 @@ def read_all(paths: Iterable[Path]) -> tuple[KernelWheel, ...]:
 
 
 def read(path: Path) -> KernelWheel:
-    """Read a wheel and check that it is whole.
+    """Read a wheel, and check that it is complete.
 
     Raises:
-        WheelError: it is not a wheel of a kernel, or is not what it says it is.
+        WheelError: it is not a kernel's wheel, or its files contradict its claims.
     """
     if not path.is_file():
         raise WheelError(f"'{path}' is not a file", help="name wheels that `builder build` made")
@@ -174,10 +174,10 @@ def _metadata(wheel: Wheel, module: str) -> KernelMetadata:
 
 
 def variant_of(label: str | None, tags: Iterable[Tag]) -> Variant:
-    """Return the variant that the label and the tags of a wheel say; both are in the name of its file.
+    """Return the variant of a wheel's label and tags, both of which are in its file name.
 
     Raises:
-        WheelError: they say none, or several.
+        WheelError: they fit no variant, or several.
     """
     if label is None:
         raise WheelError(
@@ -217,10 +217,10 @@ def _disagreements(kernel_wheel: KernelWheel, hashes: Mapping[str, bytes]) -> It
 
 
 def one_kernel(wheels: Iterable[KernelWheel]) -> str:
-    """Return the one kernel that all wheels are of.
+    """Return the kernel of all wheels, which must be the same.
 
     Raises:
-        BuilderError: they are of several, of several versions, or two are of one variant.
+        BuilderError: there are several kernels or versions, or two wheels have the same variant.
     """
     kernels: dict[str, list[str]] = {}
     variants: dict[str, list[str]] = {}
@@ -239,10 +239,10 @@ def one_kernel(wheels: Iterable[KernelWheel]) -> str:
 
 
 def require_release(obstacles: Mapping[str, str | None], *, allowed: bool) -> None:
-    """Refuse what is not to be published, by name and with its reason, unless that is `allowed`.
+    """Refuse wheels or variants that must not be published, unless that is `allowed`.
 
     Raises:
-        PublishError: naming each.
+        PublishError: it names each one, with the reason.
     """
     found = [f"{name} ({reason})" for name, reason in obstacles.items() if reason is not None]
     if found and not allowed:

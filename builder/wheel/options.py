@@ -1,4 +1,4 @@
-"""The options of a build: the version, label and GPUs of its wheel, its time stamp, and what its load test decides."""
+"""The options of a build: the wheel's version, label and GPUs, its time stamp, and the rule for the load test."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,24 +12,24 @@ from builder.wheel.archive import EPOCH, LATEST
 from builder.wording import listed, nearest, quoted
 
 MANYLINUX = "manylinux_2_28"
-"""The lowest policy of a wheel's tag, that of torch's own wheels: an older system has no torch."""
+"""The lowest policy for a wheel's tag, the one of torch's wheels: older systems have no torch."""
 
 
 def epoch_of(environ: Mapping[str, str]) -> int:
-    """Return the time stamp of a build: SOURCE_DATE_EPOCH, or the first that a zip can name.
+    """Return the time stamp of a build: SOURCE_DATE_EPOCH, or the first time that a zip can store.
 
     Raises:
-        BuilderError: the variable is not a number of seconds that a wheel can have.
+        BuilderError: the variable is not a time that a wheel can store.
     """
     text = environ.get("SOURCE_DATE_EPOCH")
     return EPOCH if text is None else _checked_epoch(text, name="SOURCE_DATE_EPOCH")
 
 
 def _checked_epoch(text: str, *, name: str) -> int:
-    """Return a time in seconds since 1970; `name` is what the user calls it."""
+    """Parse a time in seconds since 1970; `name` is the user's name for it."""
     if not text.isascii() or not text.isdigit():
         raise BuilderError(f"{name} is '{text}', not a number of seconds", help="unset it, or set it to a whole number")
-    # Its length first: Python refuses to read very long numbers.
+    # Check the length first: Python refuses very long numbers.
     if len(text.lstrip("0")) > len(str(LATEST)) or int(text) > LATEST:
         raise BuilderError(
             f"{name} is '{text}', later than the end of 2107, which is the last time that a wheel can name",
@@ -51,35 +51,35 @@ _SPARSE = codec.spelled(sparse=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildOptions:
-    """The options of a build; JSON has only those that are not the default, so that equal options have equal JSON."""
+    """The options of a build; JSON omits defaults, so that equal options have equal JSON."""
 
     version: str | None = field(default=None, metadata=codec.spelled(key="wheel-version", sparse=True))
-    """The version of the wheel; None is `<general.version>.0.0`."""
+    """The version of the wheel; None means `<general.version>.0.0`."""
     label: bool = field(default=True, metadata=_SPARSE)
-    """Whether the version names the cell, as in `1.0.0+torch213.cxx11.cpu`."""
+    """Whether the version contains the cell, as in `1.0.0+torch213.cxx11.cpu`."""
     policy: str = field(default=MANYLINUX, metadata=_SPARSE)
-    """The newest manylinux policy that the wheel's tag may have; a lower one is taken if the symbols allow it."""
+    """The newest manylinux policy for the tag; a lower one is used if the symbols allow it."""
     only: tuple[str, ...] = field(default=(), metadata=codec.spelled(key="archs", sparse=True, read=_read_archs))
-    """The GPUs that a quick build is for, by their architectures; empty for a full build."""
+    """The GPUs of a quick build, by architecture; empty for a full build."""
     unique_id: str | None = field(default=None, metadata=_SPARSE)
-    """The name of the ops in place of one made of their content."""
+    """The name of the ops, if not derived from their content."""
     allow_unsafe_flags: bool = field(default=False, metadata=_SPARSE)
     epoch: int = field(default=EPOCH, metadata=codec.spelled(sparse=True, read=_read_epoch))
     """The time stamp of the build, in seconds since 1970."""
     load_test: LoadTestRule | None = field(default=None, metadata=_SPARSE)
-    """What becomes of a wheel that cannot be imported; None leaves it to build.toml."""
+    """The rule for a wheel that cannot be imported; None leaves it to build.toml."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the options that are not the default."""
+        """Return the options that differ from the default."""
         found: dict[str, Any] = codec.encode(self)
         return found
 
     @classmethod
     def from_json(cls, table: Mapping[str, Any]) -> "BuildOptions":
-        """Read what `to_json` wrote, or what a flake asks for.
+        """Read the output of `to_json`, or the options in a flake.
 
         Raises:
-            BuilderError: an option is not known, or not one that a build can have.
+            BuilderError: an option is unknown or invalid.
         """
         known = codec.defaults(cls)
         for name, value in table.items():

@@ -1,4 +1,4 @@
-"""The bill of materials that a wheel carries in `.dist-info/sboms/`: CycloneDX, in JSON."""
+"""Write the wheel's bill of materials in `.dist-info/sboms/`: CycloneDX, as JSON."""
 
 import uuid
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ _NAMESPACE = uuid.UUID("6f0fbd0e-3f0b-5d3c-9d5a-6f1f0a0c7c11")
 
 
 Component = dict[str, Any]
-"""A component of a bill, as CycloneDX has it."""
+"""A component of a bill, in CycloneDX's form."""
 
 
 def bill_name(config: Config) -> str:
@@ -46,10 +46,10 @@ def bill(
 
     Args:
         config: The kernel.
-        cell: What was built.
+        cell: The cell.
         version: The wheel's whole version, with its label.
-        framework_version: The torch or tvm-ffi that it was built with.
-        package: The files of the Python package, by path within it.
+        framework_version: The torch or tvm-ffi used in the build.
+        package: The files of the Python package, by their paths in it.
         toolchain: Versions of the compilers, by name.
     """
     root = _root(config, version) | {"properties": [{"name": "kernel-wheel-builder:variant", "value": cell.variant}]}
@@ -82,7 +82,7 @@ def bill(
 
 
 def with_files(bill: bytes, package: Mapping[str, Bytes]) -> bytes:
-    """Return a bill for a package with other files of the same kernel.
+    """Return a bill for the same kernel with other files in its package.
 
     Raises:
         UntrustedError: it is not a bill of materials.
@@ -96,7 +96,7 @@ def with_files(bill: bytes, package: Mapping[str, Bytes]) -> bytes:
 
 
 def _numbered(table: dict[str, Any]) -> bytes:
-    """Return a bill as JSON. The same one has the same number, which is made of the content."""
+    """Return a bill as JSON, with a serial number derived from its content."""
     table.pop("serialNumber", None)
     number = uuid.uuid5(_NAMESPACE, sha256(json_text.canonical(table)))
     table["serialNumber"] = f"urn:uuid:{number}"
@@ -126,7 +126,7 @@ def _root(config: Config, version: str) -> dict[str, Any]:
 
 
 def _files(package: Mapping[str, Bytes]) -> list[Component]:
-    """Return every file but metadata.json, which changes when the wheel is published to the hub."""
+    """Return every file except metadata.json, which changes when the wheel is published on the hub."""
     return [
         {
             "type": "file",
@@ -145,12 +145,12 @@ def _facts() -> dict[str, Any]:
 
 
 def _materials(config: Config, cell: Cell, framework_version: str) -> Iterator[Component]:
-    """Yield the components of a kernel besides its own files."""
+    """Yield the components of a kernel other than its own files."""
     facts = _facts()
     if cell.framework is not Framework.CTYPES:
         fact = facts["framework"]["tvm-ffi" if cell.framework is Framework.TVM_FFI else "torch"]
         if cell.noarch:
-            # Nothing of it is compiled in, and any version will do.
+            # None of it is compiled in, and any version will do.
             yield _material(fact | {"description": "imported"}, version=None)
         else:
             yield _material(fact, version=framework_version)
@@ -171,7 +171,7 @@ def _materials(config: Config, cell: Cell, framework_version: str) -> Iterator[C
 
 
 def web(url: str) -> str:
-    """Return a Git URL as a URL: `host:path` is written `ssh://host/path`."""
+    """Return a Git URL as a URL: `host:path` becomes `ssh://host/path`."""
     if "://" in url:
         return url
     host, path = url.split(":", 1)
@@ -179,7 +179,7 @@ def web(url: str) -> str:
 
 
 def license_of(text: str) -> dict[str, Any]:
-    """Return a license as a bill has it: an expression, or the name of one that is none."""
+    """Return a license for a bill: an SPDX expression, or a name."""
     try:
         return {"expression": str(canonicalize_license_expression(text))}
     except InvalidLicenseExpression:
@@ -199,7 +199,7 @@ def _header_only(config: Config, cell: Cell) -> Iterator[Component]:
 
 
 def _foreign(name: str, source: ForeignSource) -> Component:
-    """Return a foreign source that a cell reads, by its hash and the place that build.toml names."""
+    """Return a foreign source that a cell reads, with its hash and its address in build.toml."""
     if source.git is None:
         found = f"?checksum=sha256:{source.sha256}&download_url={quote(str(source.url), safe=':/')}"
     else:

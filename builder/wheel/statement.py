@@ -1,4 +1,4 @@
-"""The statement that says how a wheel came to be: in-toto, with SLSA's provenance as its predicate; unsigned."""
+"""State how a wheel was built: in-toto with SLSA provenance as the predicate; unsigned."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,18 +21,18 @@ class Origin:
     """The origin of a wheel: the commit of its sources, and the platform that built it."""
 
     commit: str | None = None
-    """Git commit of the kernel."""
+    """The Git commit of the kernel."""
     dirty: bool = False
     builder_id: str = BUILDER_ID
-    """URI of the platform that built; CI names its workflow."""
+    """The URI of the build platform; CI uses its workflow."""
     sandbox: bool | None = None
-    """Whether the wheel was built in a sandbox, where its record says it."""
+    """Whether the wheel was built in a sandbox, if its record tells."""
     invocation: str | None = None
-    """URI of the run; it makes the statement of each run another."""
+    """The URI of the run, which makes each run's statement different."""
 
 
 def statement(kernel_wheel: KernelWheel, origin: Origin) -> bytes:
-    """Return the statement of one wheel; the same wheel and origin give the same bytes."""
+    """Return the statement about one wheel; the same wheel and origin give the same bytes."""
     metadata = kernel_wheel.metadata
     run: dict[str, Any] = {"builder": {"id": origin.builder_id, "version": {"kernel-wheel-builder": __version__}}}
     if origin.invocation is not None:
@@ -63,7 +63,7 @@ def statement(kernel_wheel: KernelWheel, origin: Origin) -> bytes:
 
 
 def _dependencies(kernel_wheel: KernelWheel, origin: Origin) -> Iterator[dict[str, Any]]:
-    """Yield the commit that was checked out, the rendered project that was built, and the framework."""
+    """Yield the checked-out commit, the rendered project, and the framework."""
     source, inputs = kernel_wheel.metadata.source, kernel_wheel.metadata.inputs
     if origin.commit is not None:
         commit: dict[str, Any] = {"name": "kernel", "digest": {"gitCommit": origin.commit}}

@@ -1,4 +1,4 @@
-"""Run a `setup.py` in its sandbox, in a process of its own, and note the extensions that it asks for.
+"""Run a `setup.py` in a sandbox, in a separate process, and note the extensions that it creates.
 
-It imports nothing of `builder` and nothing that is installed: it is copied into the sandbox under another name.
+This package is copied into the sandbox under another name, so it imports neither `builder` nor installed packages.
 """

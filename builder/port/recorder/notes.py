@@ -1,4 +1,4 @@
-"""Note what a setup.py does, and answer everything that it imports and that decides nothing of what is compiled."""
+"""Note the actions of a setup.py, and provide stand-ins for imports that do not affect what is compiled."""
 
 import importlib
 import importlib.abc
@@ -18,7 +18,7 @@ _LONGEST = 300
 
 
 class Notes:
-    """The extensions, the call of `setup`, commands and uses of the network, in the order they came."""
+    """The extensions, the call of `setup`, commands and network accesses, in order."""
 
     def __init__(self, tree: str) -> None:
         self.tree = os.path.realpath(tree)
@@ -28,7 +28,7 @@ class Notes:
         self.variables: dict[str, str] = {}
 
     def place(self, frame: FrameType | None = None) -> str:
-        """Return `file:line` of the nearest caller that is in the tree; empty where there is none."""
+        """Return `file:line` of the nearest caller inside the tree; empty without one."""
         at = sys._getframe(1) if frame is None else frame  # noqa: SLF001  there is no public way that costs as little
         while at is not None:
             found = self._inside(at.f_code.co_filename, at.f_lineno)
@@ -38,7 +38,7 @@ class Notes:
         return ""
 
     def place_of(self, error: BaseException) -> str:
-        """Return `file:line` of the last line of the tree that an error came through."""
+        """Return `file:line` of the last line in the tree that an error passed through."""
         found, trace = "", error.__traceback__
         while trace is not None:
             found = self._inside(trace.tb_frame.f_code.co_filename, trace.tb_lineno) or found
@@ -52,7 +52,7 @@ class Notes:
         return f"{os.path.relpath(path, self.tree)}:{line}" if path.startswith(self.tree + os.sep) else ""
 
     def watch_variables(self) -> None:
-        """Note from now on which variables of the environment the tree reads."""
+        """Note, from now on, which environment variables the tree reads."""
         notes, real = self, type(_environment())
 
         class Watched(real):  # type: ignore[misc, valid-type]
@@ -66,7 +66,7 @@ class Notes:
         _environment().__class__ = Watched
 
     def audit(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Note an event that Python tells of: a command, or a use of the network."""
+        """Note an audit event of Python: a command, or a network access."""
         if event in _COMMANDS:
             words = arguments[1] if event == "subprocess.Popen" else arguments[0]
             said = " ".join(map(_text, words)) if isinstance(words, list | tuple) else _text(words)
@@ -96,7 +96,7 @@ def _attribute(owner: str, name: str) -> Any:
 
 
 class Anything(type):
-    """A class that has every attribute, each of them such a class again."""
+    """A class that has every attribute; each attribute is such a class, too."""
 
     def __getattr__(cls, name: str) -> Any:
         return _attribute(cls.__qualname__, name)
@@ -137,7 +137,7 @@ class _Instance(metaclass=Anything):
 
 
 def anything(name: str) -> Any:
-    """Return a class of that name which can be called, asked for attributes and derived from."""
+    """Return a class with this name that can be called, subclassed and asked for attributes."""
     return Anything(name.rpartition(".")[2], (_Instance,), {"__qualname__": name})
 
 
@@ -153,14 +153,14 @@ class PretendedModule(types.ModuleType):
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds stand-ins before anything that is installed."""
+    """Finds stand-ins before installed modules."""
 
     def __init__(self, known: Mapping[str, Mapping[str, Any]], pretended: Sequence[str]) -> None:
         self._known = known
         self._pretended = frozenset(pretended)
 
     def find_spec(self, fullname: str, _path: object = None, _target: object = None) -> Any:
-        """Return where a module comes from; None where it is none of these."""
+        """Return the spec of a stand-in; None for other modules."""
         if fullname not in self._known and fullname.partition(".")[0] not in self._pretended:
             return None
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True, origin=f"<stand-in for {fullname}>")
@@ -171,7 +171,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return PretendedModule(spec.name) if lenient else types.ModuleType(spec.name)
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """Fill the module with what is known of it, and with the modules below that are known."""
+        """Fill the module with its known content and its known submodules."""
         for name in self._known:
             if name.rpartition(".")[0] == module.__name__:
                 importlib.import_module(name)

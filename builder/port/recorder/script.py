@@ -1,4 +1,4 @@
-"""Run one `setup.py` among stand-ins and write down what it asks for: the entry point in the sandbox."""
+"""Run one `setup.py` among stand-ins, and write down the extensions: the entry point in the sandbox."""
 
 import contextlib
 import json
@@ -17,7 +17,7 @@ _LONGEST = 600
 
 
 def main(spec_path: str) -> None:
-    """Run the `setup.py` of the folder that the specification names, and end the process."""
+    """Run the `setup.py` in the folder of the specification, and end the process."""
     with open(spec_path, encoding="utf-8") as file:
         spec = json.load(file)
     tree, result, dump, leave = spec["tree"], spec["result"], json.dumps, os._exit
@@ -44,7 +44,7 @@ def main(spec_path: str) -> None:
 
 
 def _run(tree: str, notes: Notes) -> dict[str, Any]:
-    """Run `setup.py` as `python setup.py` does, and say how it ended."""
+    """Run `setup.py` as `python setup.py` does, and return how it ended."""
     os.chdir(tree)
     sys.path.insert(0, tree)
     sys.argv = ["setup.py", "build_ext"]
@@ -72,7 +72,7 @@ def _first_line(message: str) -> str:
 
 
 def _extensions(notes: Notes) -> list[dict[str, Any]]:
-    """Return the extensions that were passed to `setup`, in their order, or all where it was not called."""
+    """Return the extensions passed to `setup`, in order, or all extensions if it was not called."""
     made = notes.extensions
     if notes.setup is not None:
         by_id = {id(each): each for each in made}
@@ -99,7 +99,7 @@ def _described(made: stand_ins.Noted) -> dict[str, Any]:
 
 
 def _macro(given: Any) -> list[str | None]:
-    """Return the name and the value of a macro; torch would refuse what has neither."""
+    """Return the name and the value of a macro; torch would refuse one without either."""
     name, *value = given if isinstance(given, tuple | list) and given else (given,)
     return [str(name), None if not value or value[0] is None else str(value[0])]
 
@@ -113,7 +113,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def _believe(folders: tuple[str, ...]) -> None:
-    """Answer that everything is there in folders of submodules that were not fetched: they would be fetched first."""
+    """Pretend that every file exists in folders of unfetched submodules, since a build would fetch them first."""
 
     def believing(real: Callable[[Any], bool]) -> Callable[[Any], bool]:
         def answer(path: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Stand in for torch and setuptools: answer what a setup.py asks of the machine, and note the extensions it makes."""
+"""Stand-ins for torch and setuptools: they describe the pretended machine, and note the extensions."""
 
 import fnmatch
 import functools
@@ -13,7 +13,7 @@ _KINDS = ("CppExtension", "CUDAExtension", "SyclExtension")
 
 
 class TorchVersion(str):
-    """A version that is a text, and compares as numbers do."""
+    """A version that is a text, but compares by number."""
 
     __slots__ = ()
 
@@ -39,7 +39,7 @@ _PARALLEL = "ATen/Parallel:\n\tat::get_num_threads() : 1\nOpenMP 201511\nATen pa
 
 
 def torch_modules(facts: Mapping[str, Any], notes: Notes) -> dict[str, Mapping[str, Any]]:
-    """Return what each module of the stand-in has; `facts` are the facts of one setting."""
+    """Return the content of each stand-in module of torch; `facts` describe the pretended machine."""
     no, none = (lambda: False), (lambda: None)
     absent = SimpleNamespace(is_available=no, is_built=no, device_count=lambda: 0, version=none)
     torch = {
@@ -146,7 +146,7 @@ def _cpp_extension(facts: Mapping[str, Any], notes: Notes) -> Mapping[str, Any]:
 
 
 class _BuildExtension:
-    """The command that would compile; nothing runs it."""
+    """The command that would compile; it is never run."""
 
     def __init__(self, *_args: object, **_options: object) -> None:
         pass
@@ -157,12 +157,12 @@ class _BuildExtension:
 
 
 _BY_POSITION = ("include_dirs", "define_macros", "undef_macros", "library_dirs", "libraries")
-"""Options that setuptools takes by position, too."""
+"""Options that setuptools also accepts by position."""
 _LISTS_OF_EXTENSION = (*_BY_POSITION, "runtime_library_dirs", "extra_objects", "extra_link_args", "depends")
 
 
 class Noted:
-    """An extension that was noted; what is changed in it later counts."""
+    """A noted extension; later changes to it count."""
 
     define_macros: Any
     extra_link_args: Any
@@ -179,7 +179,7 @@ class Noted:
 
 
 def extension_class(kind: str, notes: Notes) -> type:
-    """Return a class of that name that notes its instances; projects derive theirs from setuptools' `Extension`."""
+    """Return a class with this name that notes its instances; projects subclass setuptools' `Extension`."""
 
     class Extension(Noted):
         def __init__(self, name: str, sources: Any = (), *args: object, **options: Any) -> None:
@@ -193,7 +193,7 @@ PRETENDED = ("setuptools", "distutils", "wheel", "pkg_resources", "setuptools_sc
 
 
 def setuptools_modules(notes: Notes) -> dict[str, Mapping[str, Any]]:
-    """Return what each module of setuptools has that is more than a pretended one."""
+    """Return the real content of setuptools' stand-in modules."""
     own = {
         "setup": lambda **options: _setup(notes, options),
         "find_packages": find_packages,
