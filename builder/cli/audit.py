@@ -92,7 +92,7 @@ def _signer(
         return None, None
     wheels = [path for path in paths if not hub_layout.is_folder(path)]
     if wheels:
-        raise BuilderError(f"'{wheels[0]}' is no variant of a hub layout, which --signed-by is about")
+        raise BuilderError(f"'{wheels[0]}' is not a variant of a hub layout, but --signed-by checks only such variants")
     return signature.Signer(identity=signed_by, issuer=issuer), signature.verifier(trust_config)
 
 

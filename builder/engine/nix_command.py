@@ -210,7 +210,7 @@ _LINE, _PHASE = 101, 104
 _ERROR = 0
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 _LOST = re.compile(r"unexpected end-of-file|Broken pipe|Connection (reset|closed)|cannot connect to", re.IGNORECASE)
-# Nix 2.8 says it in one line, Nix 2.34 gives the reason in the next line.
+# Nix 2.8 reports the failure in one line, Nix 2.34 gives the exit code in the next.
 _CODE = re.compile(r"'(?P<drv>/[^']+\.drv)'(?:[^\n]*|\.\s+Reason: builder) failed with exit code (?P<code>\d+)")
 
 

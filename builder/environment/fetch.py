@@ -155,7 +155,7 @@ class _Installation:
         raise self._failure(said)
 
     def _attempts(self) -> Iterator[tuple[bool, str | None]]:
-        """Yield for each attempt whether it is offline, and its index; local files first, the publisher's last."""
+        """Yield the attempts as (offline, index): without a network, then the user's indexes, then the publisher's."""
         here = all(wheel in self.local for wheel in self.wheels)
         if here or (self.cache is not None and self.cache.exists()):
             yield True, self.index

@@ -81,7 +81,7 @@ def file_flags(table: SourceTable) -> tuple[Arguments, ...]:
 def when(subject: Arguments, given: When | None, parts: Sequence[Component], only: tuple[str, ...]) -> Arguments:
     """Return the arguments of `kernel_when_holds` for the condition of a component or an extension; empty without one.
 
-    `parts` is the component, or has the components of the extension; `only` has the GPUs of a quick build.
+    `parts` are the components that the condition applies to; `only` are the GPUs of a quick build.
     """
     if given is None:
         return {}
