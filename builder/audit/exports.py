@@ -16,7 +16,7 @@ _MOST = 1000
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Compare the exports of each plain library with those that `metadata.json` promises."""
+    """Compare the exports of each plain library with its promises in `metadata.json`."""
     if subject.facts is None or subject.facts.framework is not Framework.CTYPES:
         return
     globs = subject.metadata.exports

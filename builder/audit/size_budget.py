@@ -42,7 +42,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def ways_out(sizes: WheelSizes) -> tuple[str, ...]:
-    """Return ways to make a wheel smaller: first those that cost its users nothing, then the largest parts."""
+    """Return ways to make a wheel smaller: first ways that cost its users nothing, then removing the largest parts."""
     code = sizes.code
     plain, ptx = sum(each.plain for each in code), sum(each.size for each in code if each.ptx)
     ways: list[str] = []

@@ -1,4 +1,4 @@
-"""Choose the cells to build for tests: those that the installed framework runs, with code for this machine's GPUs."""
+"""Choose the cells to build for tests, by the installed framework and this machine's GPUs."""
 
 import contextlib
 from dataclasses import dataclass, field, replace

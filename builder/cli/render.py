@@ -27,7 +27,7 @@ from builder.wording import listed
     help="Backend of the project; may be left out when there is one.",
 )
 @click.option("--list", "listing", is_flag=True, help="List the backends, or with --backend the files of its project.")
-@click.option("--output", type=FOLDER, help="Write the whole project there; of all backends, KERNEL/BACKEND.")
+@click.option("--output", type=FOLDER, help="Write the whole project there; with all backends, as KERNEL/BACKEND.")
 @click.option("--check", type=FOLDER, help="Compare with the project there.")
 @click.option("--force", is_flag=True, help="With --output: replace files that are in the way.")
 @click.option("--unique-id", metavar="ID", help="Name the build by this instead of its content.")

@@ -75,7 +75,7 @@ def to_load(names: Iterable[LibraryName], framework: Framework) -> tuple[str, ..
 
 
 def requirements(names: Iterable[LibraryName], framework: Framework, toolkit: str | None) -> tuple[str, ...]:
-    """Return the distributions that a wheel requires for its libraries, without those that the framework requires."""
+    """Return the distributions that a wheel requires for its libraries, unless the framework requires them."""
     major = "" if toolkit is None else toolkit.partition(".")[0]
     found = [name.facts for name in names]
     needed = [facts for facts in found if not (framework is Framework.TORCH and facts.torch is not None)]

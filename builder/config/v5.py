@@ -174,7 +174,7 @@ class Build:
     """Settings for compiling and judging wheels; an extension that the public kernel-builder does not read."""
 
     load_test: LoadTestRule = LoadTestRule.REQUIRE
-    """What happens to a wheel that cannot be imported on the machine that built it: `require`, the default, refuses it;
+    """The rule for a wheel that cannot be imported on the machine that built it: `require`, the default, refuses it;
     `try` notes the error and keeps it; `skip` imports nothing."""
     toolchain: ToolchainChoice = ToolchainChoice.SYSTEM
     """The C++ compilers: `system`, the default, uses the machine's own; `pinned` gives the same wheel on any Linux.

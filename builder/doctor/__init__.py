@@ -41,7 +41,7 @@ class Fact:
     found: str | None
     """The thing that was found; None if it is missing."""
     help: str = ""
-    """How to get it."""
+    """The way to get it."""
 
 
 def of_machine(environ: Mapping[str, str], store: Store) -> Iterator[Fact]:

@@ -99,7 +99,7 @@ class Worker:
 
     @property
     def ask(self) -> Ask:
-        """How the cells are built."""
+        """The options for building the cells."""
         return self.build.ask
 
     @property

@@ -1,4 +1,4 @@
-"""The packages of a load test: those that torch, build.toml and other kernels give a user's environment."""
+"""The packages of a load test: a user has them because of torch, build.toml or other kernels."""
 
 import ast
 import re

@@ -34,7 +34,7 @@ class ImportReport:
     """The exception of the import, with its causes."""
     ops: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     died: str | None = None
-    """How the process ended, if it reported nothing."""
+    """The end of the process in words, if it reported nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -185,7 +185,7 @@ def libraries(job: Job, package: Path | None, scratch: Path) -> tuple[Path, ...]
     cuda, folder = job.toolchain.cuda, scratch / "stand-ins"
     search = [job.site_packages / "torch/lib", *sorted(job.site_packages.glob("nvidia/*/lib"))]
     search += [] if cuda is None else [cuda.path.parent.parent / "lib64"]
-    # Python loads torch's own module before the kernel, and it needs more libraries than the kernel.
+    # Python loads torch's own module first, which needs more libraries than the kernel.
     loaded = sorted((job.site_packages / "torch").glob("_C.*.so"))
     loaded += [] if package is None else sorted(package.rglob("*.so"))
     loaded += [path for kernel in job.test_packages.kernel_folders for path in sorted(kernel.rglob("*.so"))]

@@ -38,7 +38,7 @@ SANDBOX_PATHS = "BUILDER_SANDBOX_PATHS"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """The rules that apply: all except those that `builder repro --without` switches off."""
+    """The rules that apply: `builder repro --without` switches off some, and otherwise all apply."""
 
     off: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)

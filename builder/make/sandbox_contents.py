@@ -1,4 +1,4 @@
-"""List the files that the build and the load test of a job see in their sandbox: only those that they need."""
+"""List the files that the build and the load test of a job see in their sandbox: no more than they need."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -53,7 +53,7 @@ let
     PATH = concatStringsSep ":" set.path;
   };
 
-  # The same, for one that fetches what has a hash; the scripts use pip.
+  # The attributes of a derivation that fetches something with a known hash; its scripts use pip.
   fetching =
     set: interpreter: file: mode: hash:
     running set interpreter file

@@ -1,5 +1,5 @@
 /**
-  The packages that a load test has besides the environment of the build: the imported ones that come with torch, and
+  The packages of a load test that the build's environment lacks: the imported ones that come with torch, and
   those of `python-depends`, if they are pinned. The rule is that of `builder/loadtest/packages.py`.
 */
 { util, config, sources, ... }:

@@ -83,7 +83,7 @@ let
       link = any isLink (genList (index: index) (length parts));
     };
 
-  # The sources of a table, without those that its `exclude` matches.
+  # The sources of a table, without matches of its `exclude`.
   sourcesOf =
     root: table:
     let

@@ -14,7 +14,7 @@ let
     ;
   inherit (util) hasPrefix hasSuffix;
 
-  # In a checkout templates/ and cmake/ lie beside the package, in an installed wheel inside it.
+  # In a checkout templates/ and cmake/ are next to the package, in an installed wheel inside it.
   checkout = pathExists ../../templates;
   root = if checkout then ../.. else ../.;
   base = toString root;

@@ -115,7 +115,7 @@ def _by_variant(kernel: Kernel, scope: Scope) -> Mapping[str, Cell]:
 
 
 def _meant(unknown: Sequence[str], by_name: Mapping[str, Cell]) -> str:
-    """Suggest names: those that continue the given one, as with a Python, or that are spelled similarly."""
+    """Suggest names that continue the given one, as with a Python, or are spelled similarly."""
     near: dict[str, None] = {}
     for variant in unknown:
         longer = [name for name in by_name if name.startswith(f"{variant}-")]

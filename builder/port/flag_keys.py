@@ -130,7 +130,7 @@ def keys_of(cxx: Flags | None, gpu: Flags | None, *, backend: Backend, place: Pl
 
 
 def macros(flags: Flags) -> dict[str, str | None]:
-    """Return the macros without those that a release build defines."""
+    """Return the macros that a release build does not define itself."""
     return {name: value for name, value in flags.macros.items() if (name, value) not in _RELEASE}
 
 

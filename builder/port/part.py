@@ -82,7 +82,7 @@ class Part:
 
 
 def parts(recording: Recording, best: Run, root: Path, todo: Todo) -> Iterator[Part]:
-    """Yield each extension of the `best` run once; of the targets of a CMake project, only those that bind."""
+    """Yield each extension of the `best` run once; of a CMake project, only targets with a binding."""
     seen: set[str] = set()
     said = "" if best.setup is None else best.setup.texts.get("name", "")
     taken = {extension_name(f".{name}") for name in (said, root.name)}  # the kernel's own module is not an extension

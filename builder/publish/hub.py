@@ -56,7 +56,7 @@ class HubCommit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitOptions:
-    """How a commit reaches a repository."""
+    """The options for sending a commit to a repository."""
 
     create_pr: bool = False
     """Open a pull request, which needs no right to write to the repository."""

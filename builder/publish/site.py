@@ -138,7 +138,7 @@ class Bucket:
             return target.read_bytes() if target.is_file() else None
 
     def send(self, root: Path, paths: Sequence[str], *, fixed: bool) -> None:
-        """Upload files; rclone skips those that are already there with the same content.
+        """Upload files; rclone skips files that are already there with the same content.
 
         Raises:
             PublishError: rclone failed, or the bucket has another file of the same name.

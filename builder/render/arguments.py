@@ -31,7 +31,7 @@ _NVCC = str.maketrans({"\\": r"\\\\", "$": r"\\$", "`": r"\\`", '"': r"\"", ",":
 
 
 def binding(table: Binding, *, name_in: tuple[str, ...]) -> Arguments:
-    """Return the arguments of the binding's sources, including those that contain the name of the ops."""
+    """Return the arguments of the binding's sources, including sources that contain the name of the ops."""
     return {
         "NAME_IN": _lines(name_in),
         "SOURCES": _lines(table.src),

@@ -49,7 +49,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class PythonScan:
-    """How a library's sources, and the kernel's headers that they include, use Python."""
+    """The uses of Python in a library's sources, and in the kernel's headers that they include."""
 
     reached: tuple[tuple[str, bytes], ...]
 

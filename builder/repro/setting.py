@@ -96,7 +96,7 @@ def make_preload(folder: Path) -> Preload:
 
 
 SHARED = ("environments", "locks", "uv")
-"""Parts of the user's store that varied builds share: those that are slow to make, and their locks."""
+"""Parts of the user's store that varied builds share, since they are slow to make; and their locks."""
 
 
 def link_environments(store: Path, other: Path) -> None:

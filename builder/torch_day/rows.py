@@ -140,7 +140,7 @@ def _dropped(lines: list[Line], version: str) -> list[Line]:
 
 
 def _of_version(lines: Sequence[Line], version: str) -> tuple[list[Line], list[Line]]:
-    """Return the rows of a version in the release set: those that can leave, and the last ones of a backend."""
+    """Return the rows of a version in the release set: rows that can leave, and the last ones of a backend."""
     release = [lines[number] for number in _block(lines, "release")]
     mine = [line for line in release if Version(_facts(line.text)["torch"]) == Version(version)]
     others = {_where(line.text) for line in release if line not in mine}

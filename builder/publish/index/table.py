@@ -50,7 +50,7 @@ def environment_name(environment: Environment) -> str:
 
 @lru_cache(maxsize=1 << 8)
 def environments(variants: frozenset[Variant]) -> frozenset[Environment]:
-    """Return the environments of the matrix, and those that only one of these variants names."""
+    """Return the environments of the matrix, and others that only one of these variants names."""
     pairs = {(row.torch, row.compute) for row in rows()}
     for variant in variants:
         if variant.framework is Framework.TORCH and variant.version is not None and not variant.stable:
