@@ -48,8 +48,8 @@ def check(subject: Subject) -> Iterator[Finding]:
                     library.name,
                     RULE,
                     symbol.name,
-                    "no library that it needs defines this symbol of torch; it would load only where another library "
-                    f"has made {homes[0]} global",
+                    "none of the libraries that it links to defines this symbol of torch; it would load only if another "
+                    f"library had made {homes[0]} global",
                     f"link to {homes[0]} (target_link_libraries(… torch))",
                 )
 

@@ -250,7 +250,7 @@ def depends_of(variant: Path) -> tuple[KernelDependency, ...]:
     try:
         return tuple(map(dependency, _metadata(variant).kernel_depends))
     except ValueError as error:
-        message = f"'{variant / METADATA_FILE}' has kernel-depends that are none: {error}"
+        message = f"'{variant / METADATA_FILE}' has invalid kernel-depends: {error}"
         raise LockError(message, help=_ANOTHER) from error
 
 

@@ -67,7 +67,7 @@ def lay_out(wheels: Sequence[KernelWheel], *, commit: Commit | None = None) -> d
     plain = next((each for each in wheels if each.variant.framework is Framework.CTYPES), None)
     if plain is not None:
         raise BuilderError(
-            f"'{plain.wheel.path.name}' is a plain library, and what loads kernels of the hub looks for those of torch",
+            f"'{plain.wheel.path.name}' is a plain library, but the client of the hub loads only kernels of torch",
             help="publish it in a package index: builder index",
         )
     found = {}

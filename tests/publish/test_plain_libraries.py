@@ -29,7 +29,7 @@ def test_the_name_of_a_wheel_gives_its_variant_back(wheel):
 
 
 def test_the_hub_refuses_them_with_the_reason(wheel):
-    with pytest.raises(BuilderError, match="is a plain library, and what loads kernels of the hub looks for those of"):
+    with pytest.raises(BuilderError, match="is a plain library, but the client of the hub loads only kernels of"):
         bundle.lay_out([wheel])
 
 

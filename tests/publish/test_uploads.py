@@ -97,7 +97,7 @@ def test_times_that_a_manifest_cannot_have_are_refused(dist, indexed, said, caps
     manifest = indexed("--upload-time", "2026-08-01") / "builder-index.json"
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"uploaded": said}))
     assert run(["index", str(dist), "--output", str(manifest.parent)]) == 3
-    assert "names times that are none" in capsys.readouterr().err
+    assert "has invalid times" in capsys.readouterr().err
 
 
 def test_kernels_that_are_not_on_the_front_page_have_their_day_too(tmp_path):

@@ -76,7 +76,7 @@ def existing(output: Path) -> dict[Path, str | None]:
         message = f"'{manifest}' names a file that is not a wheel"
         raise NothingToDoError(message, help="delete the index and make it again")
     if not isinstance(times, dict) or not all(map(is_time, times.values())):
-        raise NothingToDoError(f"'{manifest}' names times that are none", help=again)
+        raise NothingToDoError(f"'{manifest}' has invalid times", help=again)
     return {output / FILES / name: times.get(name) for name in names}
 
 
