@@ -158,7 +158,7 @@ def _ops(asked: Asked) -> dict[str, list[str]]:
 
 
 def _exports(asked: Asked) -> dict[str, list[str]]:
-    """Return the functions of a plain library, with a mark at those the loader finds."""
+    """Return the functions of a plain library, and mark the ones that the loader finds."""
     (asked_library,) = asked["libraries"]
     module = sys.modules.get(asked["module"] + "." + asked_library["module"])
     try:
