@@ -48,8 +48,8 @@ def check(subject: Subject) -> Iterator[Finding]:
                     library.name,
                     RULE,
                     symbol.name,
-                    "none of the libraries that it links to defines this symbol of torch; it would load only if another "
-                    f"library had made {homes[0]} global",
+                    "none of the libraries that it links to defines this symbol of torch; it would load only if "
+                    f"another library had made {homes[0]} global",
                     f"link to {homes[0]} (target_link_libraries(… torch))",
                 )
 
