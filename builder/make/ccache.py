@@ -74,7 +74,7 @@ def _inputs(job: Job, include: Iterable[Path]) -> Iterator[tuple[str, object]]:
         # The folders have the same names for every commit, and a new commit may have a header that hides another one.
         trees = sorted(sources.items())
         yield "sources", {name: str(tree) if job.enclosed else tree.parent.name for name, tree in trees}
-    # In Nix, another environment is another derivation anyway, and a file is compiled without the others' contents.
+    # In Nix, another environment always gives another derivation, and a file is compiled without the others' contents.
     # The includes of foreign and generated sources are unknown here.
     included = None if job.enclosed or sources or steps else _included(texts)
     if steps:
