@@ -144,6 +144,10 @@ def _say_runs(recording: Recording, todo: Todo) -> None:
             todo.add(f"setup.py writes {shown}: a file that is compiled has to be in the project or in [[generate]]")
     for name in recording.pretended:
         todo.add(f"setup.py imports '{name}', which was not there: a stand-in answered")
+    answered = {name: place for run in recording.runs for name, place in run.answered.items()}
+    if answered:
+        names = ", ".join(f"{name} ({place})" for name, place in sorted(answered.items()))
+        todo.add(f"a stand-in answered what setup.py asks of torch: {names}")
     variables = _variables(recording)
     if variables:
         todo.add(f"setup.py reads variables; it was run without them: {variables}")

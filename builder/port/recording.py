@@ -69,7 +69,9 @@ class Run:
     written: tuple[str, ...] = ()
     """Files of the tree that the run wrote."""
     variables: Mapping[str, str] = field(default_factory=dict)
-    """Environment variables that the tree reads, each with the line of its first use."""
+    """Variables of the environment that the tree reads, each with the line of its first use."""
+    answered: Mapping[str, str] = field(default_factory=dict)
+    """What the tree asks of torch and a stand-in answers without knowing it, each with the line of its first use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

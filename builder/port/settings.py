@@ -9,7 +9,7 @@ from typing import Any
 from builder import json_text, toml
 from builder.config.values import Backend, Version
 from builder.lint import cxx_standard
-from builder.matrix import rows
+from builder.matrix import architectures, rows
 from builder.resources import DATA
 
 _GPU = (9, 0)
@@ -140,11 +140,21 @@ def make_machine(
         "rocm_home": rocm_home,
         "nvcc_flags": facts()["nvcc"]["flags"],
         "hip_flags": facts()["hip"]["flags"],
+        "arch_list": _architectures(setting.cuda),
+        "cudnn": facts()["torch"]["cudnn"],
+        "torch_packages": facts()["torch"]["packages"],
+        "torch_absent": facts()["torch"]["absent"],
     }
     spec = {"tree": str(inside / "tree"), "result": str(inside / RESULT), "facts": told}
     spec |= {"pretended": list(pretended), "believed": list(believed)}
     write_text(scratch / SPEC, json_text.line(spec))
     return {**variables, "PATH": ":".join(path)}
+
+
+def _architectures(toolkit: str | None) -> list[str]:
+    """Return what torch says that it is compiled for with a toolkit."""
+    compiled = () if toolkit is None else architectures.cuda(None, Version(toolkit)).compiled
+    return [f"sm_{name.removesuffix('+PTX').replace('.', '')}" for name in compiled]
 
 
 def _program(path: Path, answer: str) -> None:

@@ -26,6 +26,14 @@ class Notes:
         self.setup: dict[str, Any] | None = None
         self.events: list[dict[str, str]] = []
         self.variables: dict[str, str] = {}
+        self.answered: dict[str, str] = {}
+
+    def answer(self, name: str) -> Any:
+        """Return an answer for something of torch of which nothing is known, and note what it was."""
+        place = self.place()
+        if place and len(self.answered) < _MOST:
+            self.answered.setdefault(name, place)
+        return anything(name)
 
     def place(self, frame: FrameType | None = None) -> str:
         """Return `file:line` of the nearest caller inside the tree; empty without one."""
@@ -95,8 +103,39 @@ def _attribute(owner: str, name: str) -> Any:
     return anything(f"{owner}.{name}")
 
 
-class Anything(type):
-    """A class that has every attribute; each attribute is such a class, too."""
+class _Answer:
+    """Answers operators: a version that is asked about is newer than others, everything else about it is nothing."""
+
+    def _itself(self, *_: object) -> Any:
+        return self
+
+    def _yes(self, _: object) -> bool:
+        return True
+
+    def _no(self, _: object) -> bool:
+        return False
+
+    __add__ = __radd__ = __sub__ = __mul__ = __mod__ = __truediv__ = __floordiv__ = __getitem__ = _itself
+    __gt__ = __ge__ = _yes
+    __lt__ = __le__ = __contains__ = _no
+
+    def __int__(self) -> int:
+        return 0
+
+    __index__ = __int__
+
+    def __float__(self) -> float:
+        return 0.0
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __len__(self) -> int:
+        return 0
+
+
+class Anything(_Answer, type):
+    """A class that has every attribute, each of them such a class again."""
 
     def __getattr__(cls, name: str) -> Any:
         return _attribute(cls.__qualname__, name)
@@ -108,7 +147,7 @@ class Anything(type):
         return iter(())
 
 
-class _Instance(metaclass=Anything):
+class _Instance(_Answer, metaclass=Anything):
     """An instance of such a class."""
 
     def __init__(self, *_args: object, **_options: object) -> None:
@@ -152,23 +191,58 @@ class PretendedModule(types.ModuleType):
         return _attribute(self.__name__, name)
 
 
+class TorchModule(types.ModuleType):
+    """A module of torch: what is not known of it is answered and noted."""
+
+    def __init__(self, name: str, notes: Notes, absent: frozenset[str]) -> None:
+        super().__init__(name)
+        self.__path__: MutableSequence[str] = []
+        self._notes = notes
+        self._absent = absent
+
+    def __getattr__(self, name: str) -> Any:
+        full = f"{self.__name__}.{name}"
+        if full in self._absent or (name.startswith("__") and name.endswith("__")):
+            raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
+        return self._notes.answer(full)
+
+
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds stand-ins before installed modules."""
 
-    def __init__(self, known: Mapping[str, Mapping[str, Any]], pretended: Sequence[str]) -> None:
+    def __init__(
+        self,
+        known: Mapping[str, Mapping[str, Any]],
+        pretended: Sequence[str],
+        *,
+        packages: Sequence[str],
+        absent: Sequence[str],
+        notes: Notes,
+    ) -> None:
         self._known = known
         self._pretended = frozenset(pretended)
+        self._packages = frozenset(packages)
+        self._absent = frozenset(absent)
+        self._notes = notes
 
     def find_spec(self, fullname: str, _path: object = None, _target: object = None) -> Any:
-        """Return the spec of a stand-in; None for other modules."""
-        if fullname not in self._known and fullname.partition(".")[0] not in self._pretended:
+        """Return where a module comes from; None where it is none of these."""
+        top = fullname.partition(".")[0]
+        if fullname not in self._known and top not in self._pretended and not self._is_of_torch(fullname):
             return None
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True, origin=f"<stand-in for {fullname}>")
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
         """Return the module, still empty."""
-        lenient = spec.name.partition(".")[0] in self._pretended
-        return PretendedModule(spec.name) if lenient else types.ModuleType(spec.name)
+        top = spec.name.partition(".")[0]
+        if top == "torch":
+            return TorchModule(spec.name, self._notes, self._absent)
+        return PretendedModule(spec.name) if top in self._pretended else types.ModuleType(spec.name)
+
+    def _is_of_torch(self, name: str) -> bool:
+        top, _, below = name.partition(".")
+        package = below.partition(".")[0]
+        return top == "torch" and (package in self._packages or package.startswith("_"))
 
     def exec_module(self, module: types.ModuleType) -> None:
         """Fill the module with its known content and its known submodules."""

@@ -23,7 +23,14 @@ def main(spec_path: str) -> None:
     tree, result, dump, leave = spec["tree"], spec["result"], json.dumps, os._exit
     notes = Notes(tree)
     known = {**stand_ins.torch_modules(spec["facts"], notes), **stand_ins.setuptools_modules(notes)}
-    sys.meta_path.insert(0, Finder(known, [*stand_ins.PRETENDED, *spec["pretended"]]))
+    finder = Finder(
+        known,
+        [*stand_ins.PRETENDED, *spec["pretended"]],
+        packages=spec["facts"]["torch_packages"],
+        absent=spec["facts"]["torch_absent"],
+        notes=notes,
+    )
+    sys.meta_path.insert(0, finder)
     for name in [name for name in sys.modules if name.partition(".")[0] in stand_ins.PRETENDED]:
         del sys.modules[name]
     _believe(tuple(os.path.join(tree, folder) + os.sep for folder in spec["believed"]))
@@ -35,6 +42,7 @@ def main(spec_path: str) -> None:
         "setup": notes.setup,
         "events": notes.events,
         "variables": notes.variables,
+        "answered": notes.answered,
     }
     with open(result, "w", encoding="utf-8") as file:
         file.write(dump(found))

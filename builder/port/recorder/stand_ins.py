@@ -42,25 +42,28 @@ def torch_modules(facts: Mapping[str, Any], notes: Notes) -> dict[str, Mapping[s
     """Return the content of each stand-in module of torch; `facts` describe the pretended machine."""
     no, none = (lambda: False), (lambda: None)
     absent = SimpleNamespace(is_available=no, is_built=no, device_count=lambda: 0, version=none)
+    has_cuda, on_gpu = facts["cuda"] is not None, facts["gpu"] is not None
+    cuda = SimpleNamespace(is_built=lambda: has_cuda, is_available=lambda: has_cuda and on_gpu)
+    cudnn = SimpleNamespace(is_available=lambda: has_cuda, version=lambda: facts["cudnn"] if has_cuda else None)
     torch = {
         "__path__": [facts["torch_folder"]],
         "__file__": os.path.join(facts["torch_folder"], "__init__.py"),
         "__version__": TorchVersion(facts["torch"]),
-        "_C": SimpleNamespace(_GLIBCXX_USE_CXX11_ABI=True, _has_cuda=facts["cuda"] is not None),
-        "__config__": SimpleNamespace(parallel_info=lambda: _PARALLEL, show=lambda: _PARALLEL),
         "compiled_with_cxx11_abi": lambda: True,
-        "has_cuda": facts["cuda"] is not None,
+        "has_cuda": has_cuda,
         "xpu": absent,
         "mps": absent,
-        "backends": SimpleNamespace(mps=absent, cuda=absent, cudnn=absent),
         "get_num_threads": lambda: 1,
     }
     version = {"__version__": torch["__version__"], "cuda": facts["cuda"], "hip": facts["hip"], "xpu": None}
     hipify = {"__version__": "1.0.0", "hipify_python": anything("torch.utils.hipify.hipify_python")}
     return {
         "torch": torch,
+        "torch._C": {"_GLIBCXX_USE_CXX11_ABI": True, "_has_cuda": has_cuda, "_parallel_info": lambda: _PARALLEL},
+        "torch.__config__": {"parallel_info": lambda: _PARALLEL, "show": lambda: _PARALLEL},
+        "torch.backends": {"mps": absent, "cuda": cuda, "cudnn": cudnn},
         "torch.version": {**version, "debug": False, "git_version": "0" * 40},
-        "torch.cuda": _cuda(tuple(facts["gpu"]) if facts["gpu"] else None),
+        "torch.cuda": _cuda(tuple(facts["gpu"]) if facts["gpu"] else None, facts["arch_list"]),
         "torch.torch_version": {"TorchVersion": TorchVersion},
         "torch.utils": {},
         "torch.utils.hipify": hipify,
@@ -69,7 +72,7 @@ def torch_modules(facts: Mapping[str, Any], notes: Notes) -> dict[str, Mapping[s
     }
 
 
-def _cuda(gpu: tuple[int, ...] | None) -> Mapping[str, Any]:
+def _cuda(gpu: tuple[int, ...] | None, architectures: Sequence[str]) -> Mapping[str, Any]:
     def capability(_device: object = None) -> tuple[int, ...]:
         if gpu is None:
             raise RuntimeError("no GPU is here: setup.py asks for the capability of one")
@@ -87,7 +90,7 @@ def _cuda(gpu: tuple[int, ...] | None) -> Mapping[str, Any]:
         "get_device_capability": capability,
         "get_device_properties": properties,
         "get_device_name": lambda _device=None: "recorded",
-        "get_arch_list": list,
+        "get_arch_list": lambda: list(architectures) if gpu is not None else [],
         "get_gencode_flags": str,
         "init": lambda: None,
     }
