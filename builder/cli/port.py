@@ -48,6 +48,7 @@ def command(
     from builder import port  # noqa: PLC0415  `--help` needs none of it
     from builder.port import lines as compile_lines  # noqa: PLC0415
     from builder.port import record  # noqa: PLC0415
+    from builder.port import variables as switches  # noqa: PLC0415
 
     given = _variables(variables)
     if verifying:
@@ -60,9 +61,13 @@ def command(
     if lines is not None:
         recording = compile_lines.recording(lines, directory)
     else:
-        recording = record.record(
-            directory, home=_home(), variables=given, sandboxed=not no_sandbox, seconds=time_limit
+        sandboxed = not no_sandbox
+        recording = record.record(directory, home=_home(), variables=given, sandboxed=sandboxed, seconds=time_limit)
+        needed = switches.needs_some(
+            recording, directory, home=_home(), given=given, sandboxed=sandboxed, seconds=time_limit
         )
+        if needed is not None:
+            raise needed
     ported = port.port(recording, directory)
     if printed:
         terminal.document(ported.files["build.toml"])
@@ -88,9 +93,12 @@ def _verify(directory: Path, given: dict[str, str], *, sandboxed: bool, seconds:
     )
     for compared in found:
         different += len(compared.differences)
-        terminal.out(
-            f"{compared.setting.name}: {compared.sources} sources equal, {len(compared.differences)} different"
-        )
+        if compared.refused is not None:
+            terminal.out(f"{compared.setting.name}: left out: {compared.refused}")
+        else:
+            terminal.out(
+                f"{compared.setting.name}: {compared.sources} sources equal, {len(compared.differences)} different"
+            )
         for line in verify.in_groups(compared.differences):
             terminal.out(f"  {line}")
     others = ", ".join(backend.facts.title for backend in verify.uncompared(directory))

@@ -9,8 +9,9 @@ from builder.config.text import Source
 from builder.errors import BuilderError, NothingToDoError
 from builder.files import write_atomic
 from builder.kernel import CONFIG
-from builder.port import draft, metadata, part, settings, source_facts
-from builder.port.recording import Event, Recording, Run
+from builder.kernel.source_set import package_directory
+from builder.port import draft, metadata, part, source_facts, variables
+from builder.port.recording import Event, Recording
 from builder.port.source_facts import Todo
 
 _SKELETON = """#include <torch/library.h>
@@ -25,6 +26,19 @@ TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) {
 
 REGISTER_EXTENSION(TORCH_EXTENSION_NAME)
 """
+_MODULE = '''"""The functions of the extension, under the names that they had in it."""
+
+from ._ops import module
+
+__all__ = [name for name in vars(module) if not name.startswith("_")]
+globals().update({name: getattr(module, name) for name in __all__})
+'''
+_OPS = '''"""The operators of this kernel."""
+
+from ._ops import ops
+
+__all__ = ["ops"]
+'''
 _LONGEST = 160
 """The most characters of a failure's message in a list."""
 _BINDING = "torch-ext/torch_binding.cpp"
@@ -49,9 +63,10 @@ def port(recording: Recording, root: Path) -> Ported:
     if best is None:
         raise _failed(recording)
     if not best.extensions:
-        raise nothing_compiled(recording, best, root)
+        raise variables.nothing_compiled(recording, root)
     todo = Todo()
     parts = tuple(part.parts(recording, best, root, todo))
+    part.say_twins(parts)
     backends, drafts = draft.compiled(recording, parts)
     reached = {each.extension.name: each.reached for each in parts}
     general, wheel = metadata.tables(best.setup, root, backends=backends, reached=reached, todo=todo)
@@ -63,12 +78,18 @@ def port(recording: Recording, root: Path) -> Ported:
         todo.add(
             "flags of components for ROCm are those that setup.py gives there: no compile line of ROCm was compared"
         )
-    optional = (wheel,) if any(wheel.keys.values()) else ()
+    bounds = draft.toolkit_bounds(recording, todo) if Backend.CUDA in backends else None
+    optional = (*filter(None, [bounds]), *([wheel] if any(wheel.keys.values()) else []))
     tables = (general, *optional, *sources, *(each.table for each in drafts))
     files = {CONFIG: "\n".join(map(str, tables))}
-    if not drafts[0].src and not any(each.needs_python for each in parts) and not (root / _BINDING).exists():
+    binds = any(source_facts.registers_ops(root, path) for path in parts[0].sources)
+    if not binds and not any(each.needs_python for each in parts) and not (root / _BINDING).exists():
         files[_BINDING] = _SKELETON
     config = parse(Source(name=CONFIG, text=files[CONFIG]))
+    package = f"{package_directory(config)}/__init__.py"
+    if config.wheel.package is None and not (root / package).exists():
+        files[package] = _MODULE if any(each.needs_python for each in parts) else _OPS
+        todo.add(f"no Python package was found: '{package}' is a start for one")
     return Ported(files=files, remaining=tuple(todo.items), config=config)
 
 
@@ -98,7 +119,7 @@ def _failed(recording: Recording) -> BuilderError:
         lines.append(f"{where}{failure}{under}")
     events = {f"{event.at}: {_said(event)}" for run in recording.runs for event in run.events}
     said = "\n  ".join([*lines, *sorted(events)])
-    remedy = _variables_remedy(recording) or "make it call setup() here, where there is neither a GPU nor a network"
+    remedy = variables.remedy_of(recording) or "make it call setup() here, where there is neither a GPU nor a network"
     if any(event.kind == "network" for run in recording.runs for event in run.events):
         remedy = "nothing is reached from where it runs: fetch what it wants first, so that it finds it in its folder"
     return BuilderError(f"setup.py cannot be recorded\n  {said}", help=remedy)
@@ -108,32 +129,14 @@ def _said(event: Event) -> str:
     return f"{'it runs' if event.kind == 'command' else 'it uses the network:'} {event.text}"
 
 
-def _variables_remedy(recording: Recording) -> str | None:
-    variables = _variables(recording)
-    return f"it reads variables, which --env NAME=VALUE gives it: {variables}" if variables else None
-
-
-def _variables(recording: Recording) -> str:
-    """Return the variables that `setup.py` reads but was not given, each with the line of its first use."""
-    found = {name: place for run in recording.runs for name, place in run.variables.items()}
-    usual = (*settings.facts()["usual-variables"], *recording.given)
-    return ", ".join(f"{name} ({place})" for name, place in sorted(found.items()) if not name.startswith(usual))
-
-
-def nothing_compiled(recording: Recording, best: Run, root: Path) -> BuilderError:
-    """Return the error for a `setup.py` that succeeds but compiles nothing."""
-    at = "" if best.setup is None else f"{best.setup.at}: "
-    remedy = _variables_remedy(recording)
-    if (root / "CMakeLists.txt").is_file():
-        remedy = "if CMake compiles it, pass --compile-commands FILE: the compile_commands.json of its build folder"
-    return BuilderError(f"{at}setup() is given no extension, so that nothing is compiled", help=remedy)
-
-
 def _say_runs(recording: Recording, todo: Todo) -> None:
-    """Report other observations: failed runs, commands, files, variables, stand-ins."""
+    """Tell a person what else was seen: runs that failed, commands, files, variables, stand-ins."""
+    outside = draft.outside(recording)
     for run in recording.runs:
         without = run.setting.cuda is None and run.setting.hip is None
-        if run.failure is not None and not (without and recording.main):  # a kernel only for GPUs
+        # A kernel may be for GPUs alone, and of the toolkits that it refuses it is said why these are left out.
+        known = (without and recording.main) or run.setting in outside
+        if run.failure is not None and not known:
             shown = run.failure if len(run.failure) <= _LONGEST else f"{run.failure[:_LONGEST]}…"
             todo.add(f"with {run.setting.name}, {shown}", at=run.at)
         for event in run.events:
@@ -148,6 +151,6 @@ def _say_runs(recording: Recording, todo: Todo) -> None:
     if answered:
         names = ", ".join(f"{name} ({place})" for name, place in sorted(answered.items()))
         todo.add(f"a stand-in answered what setup.py asks of torch: {names}")
-    variables = _variables(recording)
-    if variables:
-        todo.add(f"setup.py reads variables; it was run without them: {variables}")
+    names = variables.said(recording)
+    if names:
+        todo.add(f"setup.py reads variables; it was run without them: {names}")

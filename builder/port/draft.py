@@ -10,6 +10,8 @@ from builder.port.flags import Flags, Line
 from builder.port.lines import CXX, GPU, of_run
 from builder.port.part import Part
 from builder.port.recording import Extension, Recording, Run
+from builder.port.settings import Setting
+from builder.port.source_facts import Todo
 from builder.port.tables import TableDraft, Value
 from builder.wording import listed
 
@@ -63,11 +65,9 @@ def compiled(recording: Recording, parts: Sequence[Part]) -> tuple[tuple[Backend
     Things without a key are reported.
     """
     runs = _by_backend(recording)
-    main, *others = parts
-    drafted = _all_components(main, runs, recording)
+    main, *others = (_in_one_way(part, runs) for part in parts)
+    main, drafted = _each_with_components(main, runs, recording)
     extensions = [_each_with_components(part, runs, recording) for part in others]
-    if {each.backend for _, own in extensions for each in own} - {each.backend for each in drafted}:
-        main, drafted = _each_with_components(main, runs, recording)
     beside = [(part, _beside(part, own, {each.backend for each in drafted})) for part, own in extensions]
     kept = [(part, own) for part, own in beside if own]
     components = _of_one_name_each((*drafted, *(each for _, own in kept for each in own)))
@@ -77,6 +77,15 @@ def compiled(recording: Recording, parts: Sequence[Part]) -> tuple[tuple[Backend
         torch = replace(torch, python_abi=True, stable_abi=None)
     backends = tuple(backend for backend in runs if backend in used or not used)
     return backends, (torch, *(_binding(part, runs, drafted=True) for part, _ in kept), *components)
+
+
+def _in_one_way(part: Part, runs: Runs) -> Part:
+    """Return a library whose binding is compiled in one way for all: components compile what is not."""
+    each = [(backend, _lines(part, run)) for backend, own in runs.items() for run in own]
+    lines = [{path: _plain(line, backend) for path, line in found.items()} for backend, found in each if found]
+    everywhere = tuple(path for path in part.binding if all(path in found for found in lines))
+    ways = {way for found in lines for path, way in found.items() if path in everywhere}
+    return replace(part, binding=everywhere if len(ways) <= 1 else ())
 
 
 def _all_components(part: Part, runs: Runs, recording: Recording) -> list[SourcesDraft]:
@@ -127,17 +136,46 @@ def _by_backend(recording: Recording) -> Runs:
     return found
 
 
+def toolkit_bounds(recording: Recording, todo: Todo) -> TableDraft | None:
+    """Return the bounds of CUDA toolkits where `setup.py` refuses older or newer ones, and tell a person its words."""
+    refused = outside(recording)
+    if not refused:
+        return None
+    served = [run.setting for run in recording.main if run.extensions]
+    tried = [run for run in recording.runs if run.setting.is_main]
+    keys: dict[str, Value] = {
+        "minver": None if tried[0].setting == served[0] else served[0].cuda,
+        "maxver": None if tried[-1].setting == served[-1] else served[-1].cuda,
+    }
+    written = " and ".join(f"general.cuda.{name} = {value}" for name, value in keys.items() if value is not None)
+    first = next(run for run in tried if run.setting in refused)
+    names = listed(setting.name for setting in refused)
+    todo.add(f"{written}: setup.py refuses {names}: {first.failure or 'it compiles nothing'}", at=first.at)
+    return TableDraft(name="general.cuda", keys=keys)
+
+
+def outside(recording: Recording) -> tuple[Setting, ...]:
+    """Return the machines with toolkits that are older or newer than all that `setup.py` compiles something with."""
+    tried = [run.setting for run in recording.runs if run.setting.is_main]
+    served = [run.setting for run in recording.main if run.extensions]
+    if not served:
+        return ()
+    return (*tried[: tried.index(served[0])], *tried[tried.index(served[-1]) + 1 :])
+
+
 def _has_gpu_code(run: Run) -> bool:
     kinds = {line.language for lines in of_run(run).values() for line in lines.values()}
     return GPU in kinds or any(extension.kind == "CUDAExtension" for extension in run.extensions)
 
 
 def _plain_extensions(run: Run) -> list[Extension]:
-    """Return the extensions of a run without their lines and architectures."""
+    """Return the extensions of a run without their lines, their architectures, and folders of the toolkit."""
     found = []
     for each in run.extensions:
         flags = tuple(flag for flag in each.nvcc_flags if "compute_" not in flag and flag != "-gencode")
-        found.append(replace(each, nvcc_flags=flags, at=""))
+        # With another toolkit, "{CUDA_HOME}/include" is "None/include".
+        own = tuple(folder for folder in each.include_dirs if not folder.startswith(("<", "None/")))
+        found.append(replace(each, nvcc_flags=flags, include_dirs=own, library_dirs=(), at=""))
     return found
 
 
@@ -151,9 +189,6 @@ def _binding(part: Part, runs: Runs, *, drafted: bool) -> SourcesDraft:
     backend = Backend.CUDA if Backend.CUDA in known else next(iter(known))
     line = known[backend]
     include = part.include(line.include)
-    if len({_plain(each) for each in known.values()}) > 1:
-        names = listed(str(each) for each in known)
-        part.place.say(f"the flags of the binding differ between {names}: those of {backend} are written")
     src, exclude = (part.binding, ()) if drafted else part.src(part.binding, include)
     return SourcesDraft(
         name=name,
@@ -166,8 +201,10 @@ def _binding(part: Part, runs: Runs, *, drafted: bool) -> SourcesDraft:
     )
 
 
-def _plain(line: Line) -> tuple[object, ...]:
-    return (tuple(sorted(line.flags.macros.items(), key=str)), line.flags.rest, line.include)
+def _plain(line: Line, backend: Backend | None = None) -> tuple[object, ...]:
+    given = flag_keys.GIVEN if backend is Backend.ROCM else set()
+    macros = sorted((each for each in line.flags.macros.items() if each[0] not in given), key=str)
+    return (tuple(macros), line.flags.rest, line.include)
 
 
 def _lines(part: Part, run: Run) -> Lines:
@@ -186,7 +223,7 @@ def _components(part: Part, backend: Backend, runs: tuple[Run, ...], recording: 
         run.setting.cuda or "": {path: line for path, line in _lines(part, run).items() if path in compiled_here}
         for run in runs
     }
-    follows = backend is not Backend.CUDA or _follow_machine(part, recording)
+    follows = backend is not Backend.CUDA or _follow_machine(part, runs, recording)
     drafts: list[SourcesDraft] = []
     for bundle in _bundles(part, of_toolkit):
         own = {
@@ -273,20 +310,33 @@ def _grouped(
                 yield condition, tuple(sources), way
 
 
-def _follow_machine(part: Part, recording: Recording) -> bool:
-    """Whether the architectures depend on the machine's GPU or on a variable; this is reported."""
+def _follow_machine(part: Part, runs: tuple[Run, ...], recording: Recording) -> bool:
+    """Whether the architectures are any that the machine's GPU has, or a variable; a person is told."""
+    whole = [run for run in runs if run.setting.has_every_gpu]
+    if any(_names_its_own(part, run) for run in whole):
+        part.place.say(
+            "the architectures follow the GPU of the machine or TORCH_CUDA_ARCH_LIST: 'cuda-capabilities' has those of "
+            "a machine with every GPU"
+        )
+        return False
     newest = recording.main[-1].setting.cuda if recording.main else None
     found = {
         _gpu_flags(_lines(part, run)).capabilities
         for run in recording.runs
         if run.setting.cuda == newest and run.failure is None and run.setting.cuda is not None
     }
-    if len(found) > 1:
+    if len(found) > 1 or whole:
         part.place.say(
             "the architectures follow the GPU of the machine or TORCH_CUDA_ARCH_LIST: 'cuda-capabilities' is left out, "
             "which compiles for all that the toolkit has"
         )
-    return len(found) > 1
+    return len(found) > 1 or bool(whole)
+
+
+def _names_its_own(part: Part, run: Run) -> bool:
+    """Whether a run of a machine with every GPU compiles for others than these."""
+    compiled = {name.removesuffix("+PTX") for name in _gpu_flags(_lines(part, run)).capabilities}
+    return bool(compiled) and compiled != set((run.setting.arch_list or "").split(";"))
 
 
 def _libraries(part: Part, backend: Backend) -> tuple[str, ...]:

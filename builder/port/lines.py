@@ -31,6 +31,12 @@ def of_run(run: Run) -> Mapping[str, Mapping[str, Line]]:
     return {extension.name: of_extension(extension, hip=run.setting.hip is not None) for extension in run.extensions}
 
 
+def architectures_of(run: Run) -> frozenset[str]:
+    """Return the architectures that the flags of a run name."""
+    lines = (line for each in of_run(run).values() for line in each.values())
+    return frozenset(name for line in lines for name in line.flags.capabilities)
+
+
 def of_extension(extension: Extension, *, hip: bool = False) -> Mapping[str, Line]:
     """Return the line of each source of an extension."""
     if extension.lines is not None:

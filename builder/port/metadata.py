@@ -222,7 +222,6 @@ class _Project:
         there = {top: folder for top, folder in folders.items() if source_facts.is_file(root, f"{folder}/__init__.py")}
         wanted = module if module in there else next(iter(there), None)
         if wanted is None:
-            self.place.say(f"no Python package was found: write torch-ext/{module}/__init__.py")
             return None
         others = [top for top in there if top != wanted]
         if others:
@@ -242,6 +241,11 @@ class _Project:
             for file, line in source_facts.mentions_of(root, extension, folders):
                 text = f"no module of the wheel is named '{extension}': see what becomes of this"
                 todo.add(text, at=f"{file}:{line}")
+        for file, line in source_facts.library_loads_of(root, folders):
+            dots = "." * (file.removeprefix(f"{package}/").count("/") + 1)
+            modules = dict.fromkeys(module for what, module in reached.values() if what == "ops")
+            text = f"in place of this, write: from {dots} import {', '.join(modules)}, each of which loads its library"
+            todo.add(text, at=f"{file}:{line}")
         for file, line in source_facts.loads_of(root, folders):
             text = "this compiles when it is imported: take the module of the wheel in every case"
             todo.add(text, at=f"{file}:{line}")

@@ -101,6 +101,17 @@ def parts(recording: Recording, best: Run, root: Path, todo: Todo) -> Iterator[P
         seen.add(extension.name)
 
 
+def say_twins(among: Iterable[Part]) -> None:
+    """Tell a person of libraries that register the same ops: a process loads one of them."""
+    first: dict[tuple[str, ...], Part] = {}
+    for part in among:
+        twin = first.setdefault(part.binding or (part.extension.name,), part)
+        if twin is not part and not part.needs_python:
+            ours, theirs = part.reached[1], twin.reached[1]
+            text = f"'{ours}' and '{theirs}' register the same ops, those of '{part.binding[0]}': import one of the two"
+            part.place.say(text)
+
+
 def _part(recording: Recording, extension: Extension, place: Place, *, own: str | None) -> Part:
     asked = {
         normal(path)

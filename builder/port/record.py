@@ -17,6 +17,7 @@ import packaging
 from builder import sandbox, untrusted
 from builder.errors import BuilderError, NothingToDoError, ToolError
 from builder.port import source_facts
+from builder.port.lines import architectures_of
 from builder.port.recording import Recording, Run, decode
 from builder.port.settings import RESULT, SPEC, Setting, make_machine, settings
 from builder.run import Limits, ends_within, started
@@ -82,13 +83,27 @@ def record(
             variables=variables or {},
             seconds=seconds,
         )
-        runs = tuple(recorder.run(setting) for setting in (settings() if among is None else among))
+        runs = [recorder.run(setting) for setting in (settings() if among is None else among)]
+        if among is None or any(setting.is_main for setting in among):
+            runs = _of_every_gpu(recorder, runs)
         return Recording(
-            runs=runs,
+            runs=tuple(runs),
             pretended=tuple(recorder.pretended),
             absent=recorder.absent,
             given=tuple(recorder.variables),
         )
+
+
+def _of_every_gpu(recorder: "_Recorder", runs: list[Run]) -> list[Run]:
+    """Return the runs; where `setup.py` names what the machine's GPUs are, those of a machine with every GPU."""
+    main = [run for run in runs if run.setting.is_main and run.failure is None and run.extensions]
+    if not main:
+        return runs
+    whole = recorder.run(main[-1].setting.with_every_gpu)
+    if whole.failure is not None or architectures_of(whole) <= architectures_of(main[-1]):
+        return runs
+    fuller = {main[-1].setting: whole, **{run.setting: recorder.run(run.setting.with_every_gpu) for run in main[:-1]}}
+    return [more if (more := fuller.get(run.setting)) and more.failure is None else run for run in runs]
 
 
 def _nothing(directory: Path) -> BuilderError:

@@ -1,7 +1,7 @@
 """The machines that a setup.py is shown, one after the other, with the files and variables of each."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,8 @@ class Setting:
     """Capability of the GPU."""
     arch_list: str | None = None
     """`TORCH_CUDA_ARCH_LIST`."""
+    has_every_gpu: bool = False
+    """Whether it has a GPU of each capability that the toolkit compiles for, and names them all in that variable."""
 
     @property
     def torch(self) -> str:
@@ -42,8 +44,14 @@ class Setting:
 
     @property
     def is_main(self) -> bool:
-        """Whether only its toolkit differs from the other machines."""
-        return self.cuda is not None and self.gpu == _GPU and self.arch_list is None
+        """Whether it differs from the others by its toolkit alone."""
+        return self.cuda is not None and self.gpu == _GPU and (self.arch_list is None or self.has_every_gpu)
+
+    @property
+    def with_every_gpu(self) -> "Setting":
+        """The same machine with a GPU of each kind."""
+        names = [name.removesuffix("+PTX") for name in _compiled(self.cuda)]
+        return replace(self, arch_list=";".join(names), has_every_gpu=True)
 
 
 @lru_cache
@@ -135,7 +143,7 @@ def make_machine(
         "torch_folder": str(inside / "torch"),
         "cuda": setting.cuda,
         "hip": setting.hip,
-        "gpu": setting.gpu,
+        "gpus": _gpus(setting),
         "cuda_home": cuda_home,
         "rocm_home": rocm_home,
         "nvcc_flags": facts()["nvcc"]["flags"],
@@ -153,8 +161,20 @@ def make_machine(
 
 def _architectures(toolkit: str | None) -> list[str]:
     """Return what torch says that it is compiled for with a toolkit."""
-    compiled = () if toolkit is None else architectures.cuda(None, Version(toolkit)).compiled
-    return [f"sm_{name.removesuffix('+PTX').replace('.', '')}" for name in compiled]
+    return [f"sm_{name.removesuffix('+PTX').replace('.', '')}" for name in _compiled(toolkit)]
+
+
+def _compiled(toolkit: str | None) -> tuple[str, ...]:
+    """Return the capabilities that a toolkit compiles for where nothing is asked for."""
+    return () if toolkit is None else architectures.cuda(None, Version(toolkit)).compiled
+
+
+def _gpus(setting: Setting) -> list[tuple[int, ...]]:
+    """Return the capabilities of the GPUs of a machine, that of the first one first."""
+    own = [] if setting.gpu is None else [setting.gpu]
+    names = (setting.arch_list or "").split(";") if setting.has_every_gpu else []
+    others = [(int(major), int(minor)) for major, _, minor in (name.partition(".") for name in names)]
+    return list(dict.fromkeys((*own, *others)))
 
 
 def _program(path: Path, answer: str) -> None:

@@ -14,6 +14,7 @@ from builder.config.values import InvalidValueError, ProjectPath
 from builder.kernel import git
 from builder.kernel.git import Checkout
 from builder.port.tables import TableDraft
+from builder.render import source_scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,12 @@ class Place:
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_PYBIND = re.compile(r"^[ \t]*(PYBIND11_MODULE|NB_MODULE|PyMODINIT_FUNC)\b", re.MULTILINE)
-_LIBRARY = re.compile(r"^[ \t]*(TORCH_LIBRARY|STABLE_TORCH_LIBRARY|TORCH_LIBRARY_EXPAND)\b", re.MULTILINE)
+_PYBIND = re.compile(r"^[ \t]*(PYBIND11_MODULE|NB_MODULE)\b", re.MULTILINE)
+_OWN_MODULE = re.compile(r"^[ \t]*PyMODINIT_FUNC\b", re.MULTILINE)
+_LIBRARY = re.compile(
+    r"^[ \t]*(TORCH_LIBRARY|STABLE_TORCH_LIBRARY|TORCH_LIBRARY_EXPAND|TORCH_LIBRARY_FRAGMENT)\b|\bRegisterOperators\b",
+    re.MULTILINE,
+)
 _RELATIVE = re.compile(
     r"^[ \t]*from[ \t]+(\.+)[ \t]*([\w.]*)[ \t]+import[ \t]*(\([^)]*\)|[^(\n#][^\n#]*)", re.MULTILINE
 )
@@ -92,8 +97,9 @@ def read(root: Path, path: str) -> str:
 
 
 def _code(root: Path, source: str) -> str:
-    """Return the text of a source, with blanks for comments."""
-    return _COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), read(root, source))
+    """Return the text of a source, blank where there are comments and where only Windows compiles it."""
+    text = _COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), read(root, source))
+    return source_scan.without_windows(text.encode()).decode()
 
 
 def headers_of(root: Path, source: str) -> tuple[str, ...]:
@@ -102,8 +108,9 @@ def headers_of(root: Path, source: str) -> tuple[str, ...]:
 
 
 def makes_module(root: Path, source: str) -> bool:
-    """Whether a source defines a Python module."""
-    return _PYBIND.search(_code(root, source)) is not None
+    """Whether a source makes a Python module that is more than a way to load ops."""
+    code = _code(root, source)
+    return _PYBIND.search(code) is not None or (_OWN_MODULE.search(code) is not None and _LIBRARY.search(code) is None)
 
 
 def registers_ops(root: Path, source: str) -> bool:
@@ -215,6 +222,11 @@ def mentions_of(root: Path, module: str, packages: Iterable[str]) -> Iterator[tu
 def loads_of(root: Path, packages: Iterable[str]) -> Iterator[tuple[str, int]]:
     """Yield the lines of Python files, in package folders, that compile with torch at import."""
     return _lines_with(r"^(?![ \t]*#).*\bcpp_extension[ \t]*(?:\.|import\b.*\b)load(?:_inline)?\b", root, packages)
+
+
+def library_loads_of(root: Path, packages: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Yield the lines of Python files, in the folders of packages, that load a library of ops."""
+    return _lines_with(r"^(?![ \t]*#).*\bload_library[ \t]*\(", root, packages)
 
 
 def _lines_with(pattern: str, root: Path, packages: Iterable[str]) -> Iterator[tuple[str, int]]:

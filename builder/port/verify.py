@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from builder.config import Config
 from builder.config.values import Backend
 from builder.errors import BuilderError, ToolError
 from builder.kernel import Kernel, load
 from builder.kernel.source_set import package_directory
-from builder.matrix import rows
-from builder.port import flag_keys, nothing_compiled, source_facts
+from builder.matrix import rows, select
+from builder.port import flag_keys, source_facts
 from builder.port.flags import Line
 from builder.port.lines import (
     GPU,
@@ -29,6 +30,7 @@ from builder.port.lines import (
 from builder.port.record import copy, record
 from builder.port.recording import Recording, Run
 from builder.port.settings import Setting, facts, make_machine, settings, standard, write_text
+from builder.port.variables import nothing_compiled
 from builder.render import render
 from builder.render.sources import header_calls as header_libraries
 from builder.run import run
@@ -183,6 +185,8 @@ class Comparison:
     sources: int
     """The number of sources that both compile in the same way."""
     differences: tuple[Difference, ...]
+    refused: str | None = None
+    """The words with which `setup.py` refuses the machine, which the config has no row for either."""
 
 
 def verify(
@@ -210,15 +214,36 @@ def verify(
     seen = tuple(setting for _, setting in among)
     recording = record(directory, home=home, variables=variables, sandboxed=sandboxed, seconds=seconds, among=seen)
     if all(run.failure is None and not run.extensions for run in recording.runs):
-        raise nothing_compiled(recording, recording.runs[0], directory)
+        raise nothing_compiled(recording, directory)
+    if all(run.failure is not None for run in recording.runs):
+        raise BuilderError(f"setup.py cannot be recorded with {seen[0].name}\n  {_refusal(recording.runs[0])}")
+    built = _built(config)
     with tempfile.TemporaryDirectory(prefix="builder-port-") as scratch:
         kernel = _copy(directory, Path(scratch).resolve() / "kernel")
         for (backend, setting), run in zip(among, recording.runs, strict=True):
-            if run.failure is not None:
-                at = f"{run.at}: " if run.at else ""
-                raise BuilderError(f"setup.py cannot be recorded with {setting.name}\n  {at}{run.failure}")
+            is_built = (backend, setting.cuda) in built
+            if run.failure is not None or not (is_built or run.extensions):
+                wrong = (Difference(source="setup.py", extra=("a row for it",)),) if is_built else ()
+                yield Comparison(setting=setting, sources=0, differences=wrong, refused=_refusal(run))
+                continue
+            if not is_built:
+                wrong = (Difference(source="setup.py", missing=("a row for it",)),)
+                yield Comparison(setting=setting, sources=0, differences=wrong)
+                continue
             found, roots = compile_commands(kernel, backend, setting, Path(scratch).resolve(), environ=environ)
-            yield _compared(run, recording, lines_of(found, roots))
+            yield _compared(run, recording, lines_of(found, roots), directory)
+
+
+def _refusal(run: Run) -> str:
+    """Return why a run compiles nothing, in the words of its project."""
+    at = run.at or ("" if run.setup is None else run.setup.at)
+    return f"{at}: {run.failure or 'it compiles nothing'}" if at else run.failure or "it compiles nothing"
+
+
+def _built(config: Config) -> set[tuple[Backend, str | None]]:
+    """Return the backends, and of CUDA the toolkits, for which a config gives wheels."""
+    cells = select(config, rows(), unbundled=True)
+    return {(cell.backend, cell.toolkit if cell.backend is Backend.CUDA else None) for cell in cells}
 
 
 def machines(backends: Iterable[Backend]) -> Iterator[tuple[Backend, Setting]]:
@@ -248,18 +273,26 @@ def _copy(directory: Path, target: Path) -> Kernel:
     return load(target)
 
 
-def _compared(run: Run, recording: Recording, found: Mapping[str, list[Line]]) -> Comparison:
-    # The config calls folders of submodules by the names of foreign sources.
+def _compared(run: Run, recording: Recording, found: Mapping[str, list[Line]], root: Path) -> Comparison:
+    # In the config, folders of submodules have the names of foreign sources.
     absent = {path: source_facts.source_name(path) for path in recording.absent}
     wanted: dict[str, list[Line]] = {}
     for lines in of_run(run).values():
         for source, line in lines.items():
-            include = tuple(relative(folder, absent) for folder in line.include)
+            # A compiler passes over folders that are not there.
+            there = (each for each in line.include if not _is_missing(each, recording, root))
+            include = tuple(relative(folder, absent) for folder in there)
             wanted.setdefault(source, []).append(replace(line, include=include))
     sources = sorted({*wanted, *found})
     differences = [difference(source, wanted.get(source, []), found.get(source, []), run.setting) for source in sources]
     own = tuple(each for each in differences if each is not None)
     return Comparison(setting=run.setting, sources=len(sources) - len(own), differences=own)
+
+
+def _is_missing(folder: str, recording: Recording, root: Path) -> bool:
+    """Whether a folder is one of the project, and not there."""
+    given = folder.startswith(("<", "/", "..")) or any(f"{folder}/".startswith(f"{name}/") for name in recording.absent)
+    return not given and not source_facts.is_folder(root, folder)
 
 
 def difference(source: str, wanted: list[Line], found: list[Line], setting: Setting) -> Difference | None:

@@ -23,6 +23,9 @@ _WORD = re.compile(rb"\b(PyMODINIT_FUNC|PyObject|PyModuleDef|Py_ssize_t)\b")
 """Names of Python's C API, for sources that include it through another header such as the public `registration.h`."""
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _DEFINES_MODULE = re.compile(rb"\b(?:PYBIND11_MODULE|NB_MODULE|PyInit_\w+)\b")
+_REGISTERS = re.compile(rb"\b(?:STABLE_)?TORCH_LIBRARY\w*\s*\(|\bRegisterOperators\b")
+_DIRECTIVE = re.compile(rb"[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b(.*)", re.DOTALL)
+_WINDOWS = re.compile(rb"(?:[ \t]*defined)?[ \t(]*(?:_WIN32|_WIN64|_MSC_VER)\b[ \t)]*(?:\r?\n)?")
 _NAMED_MODULE = re.compile(rb"^[ \t]*(?:PYBIND11|NB)_MODULE\s*\(\s*(\w+)", re.MULTILINE)
 _LIMITED = frozenset({"Python.h", "torch/csrc/python_headers.h"})
 """Headers that can be restricted to the limited API."""
@@ -126,7 +129,33 @@ class PythonScan:
 def defines_module(sources: Iterable[str], files: Mapping[str, bytes]) -> bool:
     """Whether a source or a header of the kernel defines a Python module, as pybind11 does."""
     headers = (path for path in files if path.endswith(HEADERS) and path != _REGISTRATION)
-    return any(_DEFINES_MODULE.search(_code(files.get(path, b""))) for path in (*sources, *headers))
+    texts = [_code(files.get(path, b"")) for path in (*sources, *headers)]
+    names = {match[0] for text in texts for match in _DEFINES_MODULE.finditer(text)}
+    # Of ops that are registered, a module of a name of its own is the way to load them elsewhere.
+    return any(not name.startswith(b"PyInit_") for name in names) or bool(
+        names and not any(map(_REGISTERS.search, texts))
+    )
+
+
+def without_windows(content: bytes) -> bytes:
+    """Return a source in which the lines are blank that only Windows compiles."""
+    if b"_WIN" not in content and b"_MSC_VER" not in content:
+        return content
+    kept: list[bytes] = []
+    hidden: list[bool | None] = []
+    """For each open `#if`, whether it hides what follows; None where it asks for something else."""
+    for line in content.splitlines(keepends=True):
+        directive = _DIRECTIVE.match(line)
+        word = b"" if directive is None else directive[1]
+        if directive is not None and word.startswith(b"if"):
+            asks = _WINDOWS.fullmatch(directive[2])
+            hidden.append(None if asks is None else word != b"ifndef")
+        elif word in {b"else", b"elif"} and hidden and hidden[-1] is not None:
+            hidden[-1] = True if word == b"else" and not hidden[-1] else None
+        elif word == b"endif" and hidden:
+            hidden.pop()
+        kept.append(b"\n" if any(hidden) else line)
+    return b"".join(kept)
 
 
 def directories(config: Config, backend: Backend) -> tuple[str, ...]:
@@ -141,12 +170,10 @@ def needed_by(project: Project) -> bool:
 
 
 def _code(content: bytes) -> bytes:
-    """Return a source with its comments blanked."""
-    return (
-        content
-        if b"/*" not in content and b"//" not in content
-        else _COMMENT.sub(lambda comment: b"\n" * comment[0].count(b"\n"), content)
-    )
+    """Return a source with its comments blanked, and what only Windows compiles."""
+    if b"/*" in content or b"//" in content:
+        content = _COMMENT.sub(lambda comment: b"\n" * comment[0].count(b"\n"), content)
+    return without_windows(content)
 
 
 def _use(path: str, code: bytes, offset: int, name: str, *, limited: bool) -> Use:

@@ -62,6 +62,7 @@ function(kernel_cuda_component target)
     COMPILED ${nvcc_KNOWN}
     MACHINE_CODE ${machine_code}
     LOST ${selected_LOST} ${nvcc_UNKNOWN}
+    SOURCES ${arg_SOURCES}
   )
 
   kernel_cuda_gencode(gencode ${nvcc_KNOWN})

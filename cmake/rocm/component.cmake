@@ -42,6 +42,7 @@ function(kernel_rocm_component target)
     TOOLKIT "HIP ${hip_VERSION}"
     COMPILED ${arg_ARCHITECTURES}
     LOST ${arg_LOST}
+    SOURCES ${arg_SOURCES}
   )
 
   set_target_properties("${target}" PROPERTIES HIP_ARCHITECTURES OFF)

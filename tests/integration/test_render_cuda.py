@@ -133,6 +133,18 @@ def test_a_component_for_a_newer_toolkit_is_left_out_and_said_to_be(tmp_path):
     assert "newer.cu" not in rendered.commands(tmp_path / "build")
 
 
+def test_a_component_for_the_host_alone_promises_no_device_code(tmp_path):
+    host = ONE.replace("one.cu", "one.cpp")
+    done = configure(tmp_path, host, files={"one.cpp": "#include <cstdint>\nint64_t answer() { return 42; }\n"})
+    assert done.returncode == 0, done.output
+    assert "kernel 'one': no source is for the GPU" in done.output
+    assert plan(tmp_path)["archs"] == []
+    assert plan(tmp_path)["components"] == [{"name": "one", "requested": [], "compiled": [], "lost": []}]
+    rendered.compile_and_install(tmp_path / "build", tmp_path / "installed")
+    metadata = json.loads((tmp_path / "installed/small/metadata.json").read_text())
+    assert metadata["backend"] == {"type": "cuda", "archs": []}
+
+
 def test_nothing_left_to_compile_is_an_error(tmp_path):
     done = configure(tmp_path, ONE + 'cuda-capabilities = ["3.5"]\n')
     assert done.returncode != 0

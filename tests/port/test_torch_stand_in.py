@@ -7,7 +7,8 @@ from tests.port.projects import CUDA, PLAIN, ported, recorded
 END = """
 from setuptools import setup
 from torch.utils.cpp_extension import CUDAExtension
-setup(name="x", ext_modules=[CUDAExtension("x", ["csrc/binding.cpp", "csrc/scale.cu"], define_macros=[("SAID", str(said))])])
+macros = [("SAID", str(said))]
+setup(name="x", ext_modules=[CUDAExtension("x", ["csrc/binding.cpp", "csrc/scale.cu"], define_macros=macros)])
 """
 
 
@@ -35,7 +36,7 @@ def test_torch_answers_as_one_with_cuda_does(tmp_path, text, answer):
 
 
 def test_torch_answers_as_one_without_cuda_does(tmp_path):
-    text = "import torch\nsaid = (torch.backends.cuda.is_built(), torch.backends.cudnn.version(), torch.cuda.get_arch_list())"
+    text = "from torch import backends as b, cuda\nsaid = b.cuda.is_built(), b.cudnn.version(), cuda.get_arch_list()"
     assert said(tmp_path, text, PLAIN)[0] == "(False, None, [])"
 
 

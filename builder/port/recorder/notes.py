@@ -67,7 +67,7 @@ class Notes:
             def __getitem__(self, name: str) -> str:
                 place = notes.place()
                 if place and len(notes.variables) < _MOST:
-                    notes.variables.setdefault(str(name), place)
+                    notes.variables.setdefault(_text(name), place)
                 found: str = super().__getitem__(name)
                 return found
 

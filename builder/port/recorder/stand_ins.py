@@ -42,7 +42,7 @@ def torch_modules(facts: Mapping[str, Any], notes: Notes) -> dict[str, Mapping[s
     """Return the content of each stand-in module of torch; `facts` describe the pretended machine."""
     no, none = (lambda: False), (lambda: None)
     absent = SimpleNamespace(is_available=no, is_built=no, device_count=lambda: 0, version=none)
-    has_cuda, on_gpu = facts["cuda"] is not None, facts["gpu"] is not None
+    has_cuda, on_gpu = facts["cuda"] is not None, bool(facts["gpus"])
     cuda = SimpleNamespace(is_built=lambda: has_cuda, is_available=lambda: has_cuda and on_gpu)
     cudnn = SimpleNamespace(is_available=lambda: has_cuda, version=lambda: facts["cudnn"] if has_cuda else None)
     torch = {
@@ -63,7 +63,7 @@ def torch_modules(facts: Mapping[str, Any], notes: Notes) -> dict[str, Mapping[s
         "torch.__config__": {"parallel_info": lambda: _PARALLEL, "show": lambda: _PARALLEL},
         "torch.backends": {"mps": absent, "cuda": cuda, "cudnn": cudnn},
         "torch.version": {**version, "debug": False, "git_version": "0" * 40},
-        "torch.cuda": _cuda(tuple(facts["gpu"]) if facts["gpu"] else None, facts["arch_list"]),
+        "torch.cuda": _cuda([tuple(each) for each in facts["gpus"]], facts["arch_list"]),
         "torch.torch_version": {"TorchVersion": TorchVersion},
         "torch.utils": {},
         "torch.utils.hipify": hipify,
@@ -72,11 +72,11 @@ def torch_modules(facts: Mapping[str, Any], notes: Notes) -> dict[str, Mapping[s
     }
 
 
-def _cuda(gpu: tuple[int, ...] | None, architectures: Sequence[str]) -> Mapping[str, Any]:
-    def capability(_device: object = None) -> tuple[int, ...]:
-        if gpu is None:
+def _cuda(gpus: Sequence[tuple[int, ...]], architectures: Sequence[str]) -> Mapping[str, Any]:
+    def capability(device: object = None) -> tuple[int, ...]:
+        if not gpus:
             raise RuntimeError("no GPU is here: setup.py asks for the capability of one")
-        return gpu
+        return gpus[device if isinstance(device, int) and 0 <= device < len(gpus) else 0]
 
     def properties(device: object = None) -> SimpleNamespace:
         found = SimpleNamespace(name="recorded", gcnArchName="gfx942", multi_processor_count=132)
@@ -84,13 +84,13 @@ def _cuda(gpu: tuple[int, ...] | None, architectures: Sequence[str]) -> Mapping[
         return found
 
     return {
-        "is_available": lambda: gpu is not None,
-        "device_count": lambda: int(gpu is not None),
+        "is_available": lambda: bool(gpus),
+        "device_count": lambda: len(gpus),
         "current_device": lambda: 0,
         "get_device_capability": capability,
         "get_device_properties": properties,
         "get_device_name": lambda _device=None: "recorded",
-        "get_arch_list": lambda: list(architectures) if gpu is not None else [],
+        "get_arch_list": lambda: list(architectures) if gpus else [],
         "get_gencode_flags": str,
         "init": lambda: None,
     }
