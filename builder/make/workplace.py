@@ -8,7 +8,8 @@ from pathlib import Path
 from packaging.version import Version
 
 from builder import run, sandbox
-from builder.make import ccache, header_folders, ninja_log, reproducible, source_trees
+from builder.config.values import Backend
+from builder.make import advice, ccache, header_folders, ninja_log, reproducible, source_trees
 from builder.make import sandbox_contents as contents
 from builder.make.compiler_answers import CompilerAnswers, NoteKeeper
 from builder.make.job import CompileError, Job, OutOfMemoryError
@@ -129,7 +130,7 @@ class Workplace:
 
         done = compiled() if answers is None else answers.around(compiled)
         if done.returncode != 0:
-            error = compile_error(job.cell.variant, done, self.log, kills=oom_kills() - kills)
+            error = compile_error(job.cell.variant, done, self.log, kills=oom_kills() - kills, toolkit=_cuda_of(job))
             error.files = ninja_log.read(build)
             raise error
         return done.peak
@@ -193,8 +194,22 @@ def oom_kills() -> int:
     return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
 
 
-def compile_error(variant: str, done: run.Completed, log: Path, *, kills: int) -> CompileError:
-    """Return the error, beginning with the compiler's first error; `kills` is `oom_kills` during the build."""
+def _cuda_of(job: Job) -> str | None:
+    return job.cell.toolkit if job.cell.backend is Backend.CUDA else None
+
+
+def compile_error(
+    variant: str, done: run.Completed, log: Path, *, kills: int, toolkit: str | None = None
+) -> CompileError:
+    """Return the error with the compiler's own first error on top, and what to do about it where that is known.
+
+    Args:
+        variant: The name of the cell.
+        done: The build.
+        log: The file of its output.
+        kills: `oom_kills` during the build.
+        toolkit: The version of CUDA.
+    """
     lines = done.output.splitlines()
     memory = starved(lines, killed=done.returncode in _KILLED or kills > 0)
     if memory is not None:
@@ -203,8 +218,12 @@ def compile_error(variant: str, done: run.Completed, log: Path, *, kills: int) -
             help=f"give the build more memory, or fewer compilers at once with --jobs; the whole log: {log}",
         )
     start = next((i for i, line in enumerate(lines) if _ERROR.match(line)), max(0, len(lines) - 20))
-    shown = "\n".join(lines[start : start + 20])
-    error = CompileError(f"{variant}: the build failed\n{shown}", help=f"the whole log: {log}")
+    shown, remedy = "\n".join(lines[start : start + 20]), advice.of_torch(lines[start:])
+    of_ptxas = None if any(map(_ERROR.match, lines)) else advice.of_ptxas(lines, toolkit)
+    if of_ptxas is not None:
+        shown, remedy = of_ptxas
+    help_ = f"the whole log: {log}" if remedy is None else f"{remedy}; the whole log: {log}"
+    error = CompileError(f"{variant}: the build failed\n{shown}", help=help_)
     error.linking = any(map(_LINKING.match, lines))
     return error
 
