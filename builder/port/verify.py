@@ -280,7 +280,7 @@ def _compared(run: Run, recording: Recording, found: Mapping[str, list[Line]], r
     for lines in of_run(run).values():
         for source, line in lines.items():
             # A compiler passes over folders that are not there.
-            there = (each for each in line.include if not _is_missing(each, recording, root))
+            there = (each for each in line.include if not is_missing(each, recording, root))
             include = tuple(relative(folder, absent) for folder in there)
             wanted.setdefault(source, []).append(replace(line, include=include))
     sources = sorted({*wanted, *found})
@@ -289,7 +289,7 @@ def _compared(run: Run, recording: Recording, found: Mapping[str, list[Line]], r
     return Comparison(setting=run.setting, sources=len(sources) - len(own), differences=own)
 
 
-def _is_missing(folder: str, recording: Recording, root: Path) -> bool:
+def is_missing(folder: str, recording: Recording, root: Path) -> bool:
     """Whether a folder is one of the project, and not there."""
     given = folder.startswith(("<", "/", "..")) or any(f"{folder}/".startswith(f"{name}/") for name in recording.absent)
     return not given and not source_facts.is_folder(root, folder)

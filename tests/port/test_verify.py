@@ -8,8 +8,12 @@ from builder.cli import run
 from builder.port import verify
 from builder.port.flags import Line, read
 from builder.port.lines import CXX, GPU
+from builder.port.recording import Recording
+from builder.port.settings import Setting
 from builder.port.verify import Difference, canonical, in_groups
-from tests.port.projects import CUDA, SIMPLE, write
+from tests.port.projects import CUDA, OLD, SIMPLE, write
+
+OLDER = Setting(name="CUDA 11.8", cuda="11.8", gpu=(9, 0))
 
 
 def line(*words, include=(), language=CXX):
@@ -120,6 +124,44 @@ def test_backends_that_are_not_compared_are_named(tmp_path, capsys, monkeypatch)
     capsys.readouterr()
     assert run(["port", str(tmp_path), "--no-sandbox", "--verify"]) == 0
     assert "not compared: the lines for ROCm\n" in capsys.readouterr().err
+
+
+REFUSES = SIMPLE.replace("\nsetup(", "\nimport torch\nassert torch.version.cuda != '12.6', 'too old'\nsetup(")
+
+
+@pytest.mark.cmake
+@needs_tools
+def test_a_toolkit_that_setup_py_refuses_is_left_out_in_its_own_words(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(verify, "machines", lambda backends: [(next(iter(backends)), each) for each in (OLD, CUDA)])
+    write(tmp_path, REFUSES)
+    assert run(["port", str(tmp_path), "--no-sandbox"]) == 0
+    capsys.readouterr()
+    assert run(["port", str(tmp_path), "--no-sandbox", "--verify"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("CUDA 12.6: left out: setup.py:6: it raised AssertionError: too old")
+    assert said[1] == "CUDA 13.0: 2 sources equal, 0 different"
+
+
+def test_a_row_for_a_toolkit_that_setup_py_refuses_is_a_difference(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(verify, "machines", lambda backends: [(next(iter(backends)), each) for each in (OLD, OLDER)])
+    write(tmp_path, REFUSES.replace("'12.6', 'too old'", "'11.8', 'too old'"))
+    assert run(["port", str(tmp_path), "--no-sandbox"]) == 0
+    text = (tmp_path / "build.toml").read_text()
+    (tmp_path / "build.toml").write_text(text.replace("[torch]", '[general.cuda]\nminver = "12.8"\n\n[torch]'))
+    (tmp_path / "setup.py").write_text((tmp_path / "setup.py").read_text().replace("!= '11.8'", "== '12.6'"))
+    capsys.readouterr()
+    assert run(["port", str(tmp_path), "--no-sandbox", "--verify"]) == 1
+    said = capsys.readouterr().out
+    assert "CUDA 12.6: 0 sources equal, 1 different\n  setup.py: missing a row for it\n" in said
+    assert "CUDA 11.8: left out: setup.py:6: it raised AssertionError: too old\n" in said
+
+
+def test_an_include_folder_that_is_not_there_makes_no_difference(tmp_path):
+    found = Recording(runs=(), absent=("third/lib",))
+    write(tmp_path, SIMPLE)
+    folders = ("csrc", "absent", "third/lib/include", "<cuda>/include", "/usr/include")
+    missing = [folder for folder in folders if verify.is_missing(folder, found, tmp_path)]
+    assert missing == ["absent"]
 
 
 @pytest.mark.cmake
