@@ -127,12 +127,13 @@ def _by_backend(recording: Recording) -> Runs:
     plain = next((run for run in recording.runs if run.setting.cuda is None and run.setting.hip is None), None)
     if plain is not None and plain.failure is None and plain.extensions and not _has_gpu_code(plain):
         found[Backend.CPU] = (plain,)
-    cuda = tuple(run for run in recording.main if run.extensions and _has_gpu_code(run))
+    # What is for the host alone is for CUDA where only machines with CUDA get it.
+    cuda = tuple(run for run in recording.main if run.extensions and (not found or _has_gpu_code(run)))
     if cuda:
         found[Backend.CUDA] = cuda
     rocm = next((run for run in recording.runs if run.setting.hip is not None and run.failure is None), None)
-    if rocm is not None and cuda and rocm.extensions and _plain_extensions(rocm) != _plain_extensions(cuda[-1]):
-        found[Backend.ROCM] = (rocm,)  # setup.py supports ROCm if it compiles something else there than for CUDA
+    if rocm is not None and rocm.extensions and (not found or (cuda and not _is_same(rocm, cuda[-1]))):
+        found[Backend.ROCM] = (rocm,)  # setup.py knows of ROCm, if it asks for something else there than for CUDA
     return found
 
 
@@ -166,6 +167,10 @@ def outside(recording: Recording) -> tuple[Setting, ...]:
 def _has_gpu_code(run: Run) -> bool:
     kinds = {line.language for lines in of_run(run).values() for line in lines.values()}
     return GPU in kinds or any(extension.kind == "CUDAExtension" for extension in run.extensions)
+
+
+def _is_same(run: Run, other: Run) -> bool:
+    return _plain_extensions(run) == _plain_extensions(other)
 
 
 def _plain_extensions(run: Run) -> list[Extension]:

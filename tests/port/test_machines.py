@@ -133,6 +133,12 @@ def test_code_for_the_host_alone_is_a_component_of_cuda(tmp_path):
     assert "torch-ext/torch_binding.cpp" not in found.files
 
 
+def test_a_library_for_the_host_is_for_cuda_where_only_machines_with_cuda_get_it(tmp_path):
+    lines = 'made = [CppExtension("x", ["csrc/binding.cpp"])] if torch.cuda.is_available() else []\n'
+    config = ported(tmp_path, HEAD + lines + 'setup(name="x", ext_modules=made)\n', CUDA, PLAIN).config
+    assert config.general.backends == (Backend.CUDA,)
+
+
 VARIABLES = (
     HEAD
     + """

@@ -1,7 +1,7 @@
 """What `port` writes passes `check`, whatever the project is like."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from builder.cli import run
@@ -73,6 +73,25 @@ PROJECT = st.fixed_dictionaries(
 )
 
 
+OF_CUDA_ALONE = {
+    "packages": [],
+    "requires": [],
+    **dict.fromkeys(("python", "license"), None),
+    "name": "scale",
+    "version": "1.0",
+    "binding": "module",
+    "extensions": [
+        {
+            **{key: [] for key in ("cxx", "nvcc", "include_dirs", "libraries", "macros")},
+            "kind": "CppExtension",
+            "name": "scale",
+            "sources": ["csrc/binding.cpp"],
+            "of_cuda_alone": True,
+        }
+    ],
+}
+
+
 def text_of(project):
     lines = ["from setuptools import setup", "import torch", "from torch.utils.cpp_extension import *", "made = []"]
     for each in project["extensions"]:
@@ -96,6 +115,7 @@ def text_of(project):
 
 @pytest.mark.filterwarnings("ignore::hypothesis.errors.NonInteractiveExampleWarning")
 @given(PROJECT)
+@example(OF_CUDA_ALONE)
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 def test_what_port_writes_for_a_project_passes_check(tmp_path_factory, project):
     folder = tmp_path_factory.mktemp("project")
