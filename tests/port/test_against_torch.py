@@ -48,6 +48,7 @@ torch.cuda.get_arch_list = lambda: ["sm_90"]
 torch.cuda.get_device_capability = lambda device=None: (9, 0)
 for folder in sys.argv[1:]:
     os.chdir(folder)
+    sys.path.insert(0, folder)
     sys.argv = ["setup.py", "build_ext", "--build-temp", folder + "/built", "--build-lib", folder + "/built"]
     runpy.run_path("setup.py", run_name="__main__")
 """
