@@ -6,7 +6,7 @@ from tests.paths import ROOT
 
 CHANGE = {
     *("Budget", "_Answer", "_Packed", "Index", "_Run", "NixLog", "Builder", "Caches", "Session", "Compilation"),
-    *("_Bundle", "_Recorder"),
+    *("_Bundle", "_Recorder", "Gathering"),
 }
 """What is counted or collected in, and is no value."""
 WITHOUT_SLOTS = {"PinSet", "Feature", "PythonFile"}

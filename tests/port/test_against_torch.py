@@ -21,7 +21,7 @@ from tests.port.projects import CUDA, SIMPLE, write
 
 pytestmark = [
     pytest.mark.torch,
-    pytest.mark.skipif(not rendered.has("torch"), reason="torch is not installed beside the tests"),
+    rendered.needs_torch,
 ]
 COMPILER = """#!{python}
 import json, os, sys
