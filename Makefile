@@ -22,9 +22,7 @@ durations: $(SETUP)-test
 	$(BIN)/python -m pytest -n auto --dist worksteal -p tests.durations -m "not (cuda or rocm or nix or gpu or network or slow)"
 
 test-all: $(SETUP)-test
-	$(BIN)/python -m pytest $(TEST_OPTIONS) -n auto --dist worksteal --durations=15 -m "not (gpu or nix)"
-	# One at a time: Nix reads this folder, and must find it as it was while nothing else writes here.
-	$(BIN)/python -m pytest $(TEST_OPTIONS) --durations=15 -m "nix and not gpu"
+	$(BIN)/python -m pytest $(TEST_OPTIONS) -n auto --dist worksteal --durations=15 -m "not gpu"
 
 # Kept apart: what it fetches has 0.5 GB.
 test-xpu: $(SETUP)-test

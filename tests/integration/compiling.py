@@ -16,7 +16,7 @@ constexpr unsigned spin(unsigned sum) {
 
 
 def busy(turns):
-    """Return a source that takes a compiler about half a second for each turn."""
+    """Return a source that takes a compiler some seconds for each turn."""
     return _SPIN + "".join(f"static_assert(spin({seed}) != 1);\n" for seed in range(turns))
 
 

@@ -16,6 +16,7 @@ import pytest
 from builder import toml
 from builder.engine import nix_command
 from tests import needs
+from tests.given.kernels import PLAIN, TINY
 
 ROOT = Path(__file__).parent.parent.parent
 LIBRARY = ROOT / "builder/nix"
@@ -27,6 +28,7 @@ OPTIONS = (
     *nix_command.building_users(os.environ),
 )
 _NOT_SOURCES = shutil.ignore_patterns(".git", ".venv", ".*_cache", "__pycache__", ".hypothesis")
+OF_THIS_RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID") or secrets.token_hex(16)
 _OUTPUTS = shutil.ignore_patterns("build", "demo", "dist", "result*", "site")
 """What is written into the folder of the project itself; `builder/build` is none of it."""
 
@@ -96,26 +98,33 @@ def builder(tmp_path):
 
 @pytest.fixture
 def tiny(tmp_path):
-    """A kernel that no store has, in a folder with a space and no Git."""
-    return salted(ROOT / "tests/data/kernels/tiny", tmp_path / "a kernel", "csrc/factor.h")
+    """A kernel for torch, in a folder with a space and no Git; the tests of a run share what is built of it."""
+    return salted(TINY, tmp_path / "a kernel", "csrc/factor.h")
 
 
 @pytest.fixture
 def relu(tmp_path):
-    """A tvm-ffi kernel that no store has: its environment is small."""
+    """A kernel for tvm-ffi; the tests of a run share what is built of it."""
     return salted(ROOT / "examples/relu-tvm-ffi", tmp_path / "relu", "tvm-ffi-ext/relu_kernels.h")
 
 
 @pytest.fixture
 def plain(tmp_path):
+    """A kernel of plain C++, for what has nothing to do with torch; the tests of a run share what is built of it."""
+    return salted(PLAIN, tmp_path / "plain", "csrc/scale.cpp")
+
+
+@pytest.fixture
+def unbuilt(tmp_path):
     """A kernel of plain C++ that no store has."""
-    return salted(ROOT / "tests/data/kernels/plain", tmp_path / "plain", "csrc/scale.cpp")
+    return salted(PLAIN, tmp_path / "plain", "csrc/scale.cpp", salt=secrets.token_hex(16))
 
 
-def salted(source, target, header):
+def salted(source, target, file, *, salt=OF_THIS_RUN):
+    """Copy a kernel, with a line in one of its files that no earlier run has built."""
     root = Path(shutil.copytree(source, target))
-    file = root / header
-    file.write_text(f"// {secrets.token_hex(16)}\n{file.read_text()}")
+    path = root / file
+    path.write_text(f"// {salt}\n{path.read_text()}")
     return root
 
 

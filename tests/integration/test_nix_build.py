@@ -16,14 +16,14 @@ import pytest
 from builder.cli.arguments import default_store
 from builder.make.record import BuildRecord, changes
 from builder.store import Store
-from tests.given.files import only_wheel, sha256
+from tests.given.files import edit, only_wheel, sha256
+from tests.given.kernels import PLAIN_CELL
+from tests.given.kernels import TINY_CELL as STABLE
 from tests.integration import hostile, nix_tools
 
 builder, flake, plain = nix_tools.builder, nix_tools.flake, nix_tools.plain
-relu, tiny = nix_tools.relu, nix_tools.tiny
-STABLE = "torch-stable-abi210-cpu-x86_64-linux"
+relu, tiny, unbuilt = nix_tools.relu, nix_tools.tiny, nix_tools.unbuilt
 TVM_FFI = "tvm-ffi01-cpu-x86_64-linux"
-PLAIN = "ctypes-cpu-x86_64-linux"
 
 pytestmark = [
     *nix_tools.needs_nix,
@@ -48,9 +48,9 @@ def test_a_hostile_kernel_gets_nothing_of_the_machine(builder, plain, tmp_path):
         # The host's own folders are Nix's to guard: what is tried there would harm this machine.
         hostile.importing(plain, replace(tries, rough=False))
         env = {"SECRET": hostile.TOKEN, "HOME": str(tmp_path / "somebody")}
-        builder(plain, "--variant", PLAIN, "--output", tmp_path / "nix", env=env, check=0)
+        builder(plain, "--variant", PLAIN_CELL, "--output", tmp_path / "nix", env=env, check=0)
         hostile.including(plain / "csrc/scale.cpp", tries.files[0])
-        done = builder(plain, "--variant", PLAIN, "--output", tmp_path / "nix", env=env, check=4)
+        done = builder(plain, "--variant", PLAIN_CELL, "--output", tmp_path / "nix", env=env, check=4)
     assert f"file not found: {tries.files[0]}" in done.stderr
     assert not (tmp_path / "written").exists()
 
@@ -62,29 +62,28 @@ def test_a_tvm_ffi_cell_is_the_same_file_from_nix_and_from_the_local_engine(buil
 
 
 def test_a_plain_library_is_the_same_file_from_nix_and_from_the_local_engine(builder, plain, tmp_path):
-    builder(plain, "--variant", PLAIN, "--output", tmp_path / "nix", check=0)
-    builder(plain, "--variant", PLAIN, "--output", tmp_path / "local", engine=(), check=0)
+    builder(plain, "--variant", PLAIN_CELL, "--output", tmp_path / "nix", check=0)
+    builder(plain, "--variant", PLAIN_CELL, "--output", tmp_path / "local", engine=(), check=0)
     assert sha256(only_wheel(tmp_path / "nix")) == sha256(only_wheel(tmp_path / "local"))
 
 
-def on_cutlass(tiny, version):
+def on_cutlass(plain, version):
     """Let the kernel include a header of CUTLASS."""
-    config, source = tiny / "build.toml", tiny / "csrc/twice.cpp"
-    config.write_text(config.read_text().replace('depends = ["torch"]', f'depends = ["torch", "cutlass_{version}"]'))
-    assert "cutlass" in config.read_text()
-    answer = 'extern "C" const char* where_cutlass_is() { return CUTLASS_IS; }\n'
+    source = plain / "csrc/scale.cpp"
+    edit(plain / "build.toml", '"cpu"\ndepends = []', f'"cpu"\ndepends = ["cutlass_{version}"]')
+    answer = 'extern "C" const char* plain_cutlass() { return CUTLASS_IS; }\n'
     source.write_text(f"#include <cutlass/version.h>\n{source.read_text()}\n#ifdef CUTLASS_IS\n{answer}#endif\n")
-    return tiny
+    return plain
 
 
-def test_a_cell_on_the_pinned_headers_is_the_same_file_from_nix_and_from_the_local_engine(builder, tiny, tmp_path):
-    kernel = on_cutlass(tiny, "3_8")
-    builder(kernel, "--variant", STABLE, "--output", tmp_path / "nix", check=0)
-    builder(kernel, "--variant", STABLE, "--output", tmp_path / "local", engine=(), check=0)
+def test_a_cell_on_the_pinned_headers_is_the_same_file_from_nix_and_from_the_local_engine(builder, plain, tmp_path):
+    kernel = on_cutlass(plain, "3_8")
+    builder(kernel, "--variant", PLAIN_CELL, "--output", tmp_path / "nix", check=0)
+    builder(kernel, "--variant", PLAIN_CELL, "--output", tmp_path / "local", engine=(), check=0)
     assert sha256(only_wheel(tmp_path / "nix")) == sha256(only_wheel(tmp_path / "local"))
 
 
-def test_headers_of_a_pinned_commit_are_fetched_by_nix_and_give_the_same_file(builder, flake, tiny, tmp_path):
+def test_headers_of_a_pinned_commit_are_fetched_by_nix_and_give_the_same_file(builder, flake, plain, tmp_path):
     repository, library = tmp_path / "cutlass", tmp_path / "library"
     for path in ("include/cutlass/cutlass.h", "tools/util/include/cutlass/util/a.h"):
         (repository / path).parent.mkdir(parents=True, exist_ok=True)
@@ -98,15 +97,15 @@ def test_headers_of_a_pinned_commit_are_fetched_by_nix_and_give_the_same_file(bu
     facts = library / "builder/data/cutlass.toml"
     text = facts.read_text().replace("https://github.com/NVIDIA/cutlass", f"file://{repository}")
     facts.write_text(text.replace("dc4817921edda44a549197ff3a9dcf5df0636e7b", head))
-    kernel, env = on_cutlass(tiny, "4_0"), {"PYTHONPATH": str(library)}
-    builder(kernel, "--variant", STABLE, "--output", tmp_path / "nix", env=env, check=0)
-    builder(kernel, "--variant", STABLE, "--output", tmp_path / "local", env=env, engine=(), check=0)
+    kernel, env = on_cutlass(plain, "4_0"), {"PYTHONPATH": str(library)}
+    builder(kernel, "--variant", PLAIN_CELL, "--output", tmp_path / "nix", env=env, check=0)
+    builder(kernel, "--variant", PLAIN_CELL, "--output", tmp_path / "local", env=env, engine=(), check=0)
     assert sha256(only_wheel(tmp_path / "nix")) == sha256(only_wheel(tmp_path / "local"))
 
 
-def test_nothing_is_built_twice_and_the_results_are_told(builder, relu, tmp_path):
-    first = json.loads(builder(relu, "--variant", TVM_FFI, "--json", check=0).stdout)[0]
-    again = json.loads(builder(relu, "--variant", TVM_FFI, "--json", check=0).stdout)[0]
+def test_nothing_is_built_twice_and_the_results_are_told(builder, unbuilt, tmp_path):
+    first = json.loads(builder(unbuilt, "--variant", PLAIN_CELL, "--json", check=0).stdout)[0]
+    again = json.loads(builder(unbuilt, "--variant", PLAIN_CELL, "--json", check=0).stdout)[0]
     assert (first["status"], again["status"]) == ("built", "hit")
     assert first["sha256"] == again["sha256"] == sha256(tmp_path / "dist" / Path(first["wheel"]).name)
     assert first["report"]["sandbox"] is True
@@ -114,34 +113,33 @@ def test_nothing_is_built_twice_and_the_results_are_told(builder, relu, tmp_path
     assert again["seconds"] < first["seconds"]
     rebuilt = nix_tools.nix(
         *("build", "--rebuild", "--impure", "--no-link"),
-        *("--expr", nix_tools.expression([relu], TVM_FFI), relu.name),
+        *("--expr", nix_tools.expression([unbuilt], PLAIN_CELL), unbuilt.name),
     )
     assert rebuilt.returncode == 0, rebuilt.stderr
 
 
-def test_a_compilers_error_comes_first_and_the_log_is_kept(builder, relu):
-    source = relu / "relu_cpu/relu.cpp"
+def test_a_compilers_error_comes_first_and_the_log_is_kept(builder, plain, tmp_path):
+    source = plain / "csrc/scale.cpp"
     source.write_text(f"{source.read_text()}\nint broken = ;\n")
-    done = builder(relu, "--variant", TVM_FFI, check=4)
+    done = builder(plain, "--variant", PLAIN_CELL, env={"BUILDER_STORE": str(tmp_path / "store")}, check=4)
     assert "error: expected primary-expression" in done.stderr
-    assert "relu_cpu/relu.cpp" in done.stderr
+    assert "csrc/scale.cpp" in done.stderr
     log = done.stderr.split("the whole log: ")[1].splitlines()[0]
     assert "expected primary-expression" in Path(log).read_text(encoding="utf-8")
 
 
-def test_a_finding_of_the_audit_fails_the_build_with_its_own_message(builder, relu):
-    source = relu / "relu_cpu/relu.cpp"
-    symbol = 'extern "C" int _PyLong_AsInt(void*);\nextern "C" int planted() { return _PyLong_AsInt(nullptr); }\n'
+def test_a_finding_of_the_audit_fails_the_build_with_its_own_message(builder, plain):
+    source = plain / "csrc/scale.cpp"
+    symbol = 'extern "C" int _PyLong_AsInt(void*);\nextern "C" int plain_planted() { return _PyLong_AsInt(nullptr); }\n'
     source.write_text(f"{source.read_text()}\n{symbol}")
-    done = builder(relu, "--variant", TVM_FFI, check=5)
+    done = builder(plain, "--variant", PLAIN_CELL, check=5)
     assert "breaks rules" in done.stderr
     assert "_PyLong_AsInt" in done.stderr
 
 
-def test_a_wheel_that_does_not_load_fails_the_build_with_its_own_message(builder, relu):
-    package = relu / "tvm-ffi-ext/relu_tvm_ffi/__init__.py"
-    package.write_text("import no_such_module\n")
-    done = builder(relu, "--variant", TVM_FFI, check=5)
+def test_a_wheel_that_does_not_load_fails_the_build_with_its_own_message(builder, plain):
+    (plain / "ctypes-ext/plain/__init__.py").write_text("import no_such_module\n")
+    done = builder(plain, "--variant", PLAIN_CELL, check=5)
     assert "cannot be imported: the module 'no_such_module' is not declared" in done.stderr
 
 
@@ -335,10 +333,11 @@ def test_a_shell_has_the_cells_python_and_builder_and_writes_nothing_into_the_st
     assert not [path for path in folder.parent.rglob("*.pyc") if path.stat().st_mtime >= began]
 
 
-def test_a_wheel_that_was_built_outside_the_sandbox_is_no_release(builder, relu):
+def test_a_wheel_that_was_built_outside_the_sandbox_is_no_release(builder, unbuilt):
     off = {"NIX_CONFIG": "sandbox = false"}
-    allowed = json.loads(builder(relu, "--variant", TVM_FFI, "--json", "--allow-unsandboxed", env=off, check=0).stdout)
+    cell = (unbuilt, "--variant", PLAIN_CELL)
+    allowed = json.loads(builder(*cell, "--json", "--allow-unsandboxed", env=off, check=0).stdout)
     assert allowed[0]["report"]["sandbox"] is False
-    refused = builder(relu, "--variant", TVM_FFI, check=4)
+    refused = builder(*cell, check=4)
     assert "was built outside Nix's sandbox, and a release needs it" in refused.stderr
     assert "nix store delete" in refused.stderr

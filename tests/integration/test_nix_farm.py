@@ -4,7 +4,6 @@ import json
 import os
 import re
 import secrets
-import shutil
 import signal
 import subprocess
 import time
@@ -14,12 +13,13 @@ from pathlib import Path
 import pytest
 
 from tests import needs
+from tests.given.files import edit
+from tests.given.kernels import PLAIN, PLAIN_CELL
 from tests.integration import compiling, farm, nix_tools
 
-VARIANT = "tvm-ffi01-cpu-x86_64-linux"
 SSHD = needs.find("sshd")
 
-builder, relu = nix_tools.builder, nix_tools.relu
+builder, unbuilt = nix_tools.builder, nix_tools.unbuilt
 
 pytestmark = [
     *nix_tools.needs_nix,
@@ -28,16 +28,10 @@ pytestmark = [
 ]
 
 
-@pytest.fixture
-def kernels(tmp_path):
-    """Two kernels that no store has: each has a line of its own."""
-    roots = []
-    for name in ("one", "two"):
-        root = Path(shutil.copytree(nix_tools.ROOT / "examples/relu-tvm-ffi", tmp_path / name))
-        binding = root / "tvm-ffi-ext/tvm_ffi_binding.cpp"
-        binding.write_text(f"// {secrets.token_hex(16)}\n{binding.read_text()}")
-        roots.append(root)
-    return roots
+def two(folder):
+    """Make two kernels that no store has."""
+    salts = {name: secrets.token_hex(16) for name in ("one", "two")}
+    return [nix_tools.salted(PLAIN, folder / name, "csrc/scale.cpp", salt=salt) for name, salt in salts.items()]
 
 
 @pytest.fixture
@@ -55,21 +49,22 @@ def machines(tmp_path):
     return [farm.Machine.make(tmp_path, name) for name in ("a", "b")]
 
 
-@pytest.fixture
-def built(kernels):
-    """The wheels of two kernels, built on this machine."""
-    every = ("build", "--impure", "--no-link", "--json", "--expr", nix_tools.expression(kernels, VARIANT))
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The expression of two kernels, and their wheels, built on this machine."""
+    expression = nix_tools.expression(two(tmp_path_factory.mktemp("kernels")), PLAIN_CELL)
     built = []
     for name in ("one", "two"):  # Nix sorts what one command builds by its path, and not by its name
-        done = nix_tools.nix(*every, name)
+        done = nix_tools.nix("build", "--impure", "--no-link", "--json", "--expr", expression, name)
         assert done.returncode == 0, done.stderr
         built.append(json.loads(done.stdout)[0]["outputs"]["out"])
-    return built
+    return expression, built
 
 
-def test_two_remote_machines_build_the_cells_and_this_one_builds_none(kernels, ssh, machines):
+def test_two_remote_machines_build_the_cells_and_this_one_builds_none(tmp_path, ssh, machines):
+    expression = nix_tools.expression(two(tmp_path), PLAIN_CELL)
     done = nix_tools.nix(
-        *("build", "--impure", "--no-link", "--json", "--expr", nix_tools.expression(kernels, VARIANT), "one", "two"),
+        *("build", "--impure", "--no-link", "--json", "--expr", expression, "one", "two"),
         *farm.spread_over(machines),
         env={"NIX_SSHOPTS": ssh},
     )
@@ -85,7 +80,8 @@ def test_two_remote_machines_build_the_cells_and_this_one_builds_none(kernels, s
         assert json.loads((Path(output) / "record.json").read_text())["sandbox"] is True
 
 
-def test_a_second_machine_takes_a_signed_wheel_from_a_cache_and_builds_nothing(kernels, built, tmp_path):
+def test_a_second_machine_takes_a_signed_wheel_from_a_cache_and_builds_nothing(built, tmp_path):
+    expression, built = built
     secret, cache, other = tmp_path / "secret", tmp_path / "cache", tmp_path / "other"
     secret.write_text(nix_tools.nix("key", "generate-secret", "--key-name", "kernels-1").stdout)
     public = subprocess.run(
@@ -99,7 +95,7 @@ def test_a_second_machine_takes_a_signed_wheel_from_a_cache_and_builds_nothing(k
         done = nix_tools.nix(*arguments)
         assert done.returncode == 0, done.stderr
     # What the second machine does: the same expression, no builder, no local job.
-    wanted = ("build", "--impure", "--no-link", "--json", "--expr", nix_tools.expression(kernels, VARIANT), "one")
+    wanted = ("build", "--impure", "--no-link", "--json", "--expr", expression, "one")
     taking = ("--store", other, "--max-jobs", "0", "--builders", "", "--option", "substituters", f"file://{cache}")
     options = tuple(text if text != "false" else "true" for text in nix_tools.OPTIONS[:5]) + nix_tools.OPTIONS[5:]
     done = nix_tools.nix(*wanted, *taking, "--option", "trusted-public-keys", public, options=options)
@@ -110,7 +106,8 @@ def test_a_second_machine_takes_a_signed_wheel_from_a_cache_and_builds_nothing(k
     assert theirs.read_bytes() == ours.read_bytes()
 
 
-def test_a_wheel_signed_by_another_key_is_not_taken(kernels, built, tmp_path):
+def test_a_wheel_signed_by_another_key_is_not_taken(built, tmp_path):
+    expression, built = built
     secret, cache, other = tmp_path / "secret", tmp_path / "cache", tmp_path / "other"
     secret.write_text(nix_tools.nix("key", "generate-secret", "--key-name", "stranger-1").stdout)
     for arguments in (
@@ -125,7 +122,7 @@ def test_a_wheel_signed_by_another_key_is_not_taken(kernels, built, tmp_path):
     ).stdout  # fmt: skip
     options = tuple(text if text != "false" else "true" for text in nix_tools.OPTIONS[:5]) + nix_tools.OPTIONS[5:]
     done = nix_tools.nix(
-        *("build", "--impure", "--no-link", "--expr", nix_tools.expression(kernels, VARIANT), "two", "--store", other),
+        *("build", "--impure", "--no-link", "--expr", expression, "two", "--store", other),
         *("--max-jobs", "0", "--builders", "", "--option", "substituters", f"file://{cache}"),
         *("--option", "trusted-public-keys", public),
         options=options,
@@ -154,16 +151,15 @@ def machine_of(process, machines):
     raise AssertionError("no machine runs the compiler")
 
 
-def test_a_builder_that_dies_in_mid_build_costs_time_and_not_the_wheel(builder, relu, ssh, machines, tmp_path):
-    slow = relu / "relu_cpu/slow.cpp"
-    # Another text each time: what an earlier run has compiled is in the store of Nix.
-    slow.write_text(f"{compiling.busy(12)}\n// {secrets.token_hex(8)}\n")
-    config = relu / "build.toml"
-    config.write_text(config.read_text().replace('"relu_cpu/relu.cpp"', '"relu_cpu/relu.cpp", "relu_cpu/slow.cpp"'))
+def test_a_builder_that_dies_in_mid_build_costs_time_and_not_the_wheel(builder, unbuilt, ssh, machines, tmp_path):
+    # Another name and text each time: what an earlier run has compiled is in the store of Nix.
+    slow = unbuilt / f"csrc/slow_{secrets.token_hex(8)}.cpp"
+    slow.write_text(f"{compiling.busy(1)}\n// {slow.name}\n")
+    edit(unbuilt / "build.toml", '"csrc/scale.cpp"', f'"csrc/scale.cpp", "csrc/{slow.name}"')
     env = {"NIX_SSHOPTS": ssh, "NIX_CONFIG": farm.settings(machines)}
     with ThreadPoolExecutor(1) as pool:
         building = pool.submit(
-            builder, relu, "--variant", VARIANT, "--per-file", "--json", "--output", tmp_path / "spread", env=env
+            builder, unbuilt, "--variant", PLAIN_CELL, "--per-file", "--json", "--output", tmp_path / "spread", env=env
         )
         while not (compilers := compiling.compilers_of(slow.name)):
             assert not building.done(), building.result().stderr
@@ -177,5 +173,5 @@ def test_a_builder_that_dies_in_mid_build_costs_time_and_not_the_wheel(builder, 
     assert done.returncode == 0, done.stderr
     assert "a builder of Nix was lost" in done.stderr
     ours = Path(json.loads(done.stdout)[0]["wheel"])
-    builder(relu, "--variant", VARIANT, "--output", tmp_path / "local", engine=(), check=0)
+    builder(unbuilt, "--variant", PLAIN_CELL, "--output", tmp_path / "local", engine=(), check=0)
     assert ours.read_bytes() == (tmp_path / "local" / ours.name).read_bytes()

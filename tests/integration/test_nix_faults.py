@@ -8,11 +8,12 @@ import time
 
 import pytest
 
+from tests.given.files import edit
+from tests.given.kernels import PLAIN_CELL
 from tests.integration import compiling, nix_tools
 
-builder, guarded, relu, tiny = nix_tools.builder, nix_tools.guarded, nix_tools.relu, nix_tools.tiny
-STABLE = "torch-stable-abi210-cpu-x86_64-linux"
-TVM_FFI = "tvm-ffi01-cpu-x86_64-linux"
+builder, guarded = nix_tools.builder, nix_tools.guarded
+plain, unbuilt = nix_tools.plain, nix_tools.unbuilt
 
 pytestmark = [
     *nix_tools.needs_nix,
@@ -40,21 +41,20 @@ def on_a_small_disk(folder, size, *command, env=None, cwd):
     )
 
 
-def build(kernel, variant):
-    command = [sys.executable, "-m", "builder", "build", kernel, "--variant", variant]
+def build(kernel):
+    command = [sys.executable, "-m", "builder", "build", kernel, "--variant", PLAIN_CELL]
     return [*map(str, command), "--engine", "nix", "--package-set", "host"]
 
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda sign: sign.name)
-def test_a_killed_build_leaves_nothing_and_the_next_one_works(builder, tiny, tmp_path, sign):
-    name = f"twice_{sign.name.lower()}.cpp"
-    source = (tiny / "csrc/twice.cpp").rename(tiny / "csrc" / name)
-    configuration = tiny / "build.toml"
-    configuration.write_text(configuration.read_text().replace("csrc/twice.cpp", f"csrc/{name}"))
+def test_a_killed_build_leaves_nothing_and_the_next_one_works(builder, plain, tmp_path, sign):
+    name = f"scale_{sign.name.lower()}.cpp"
+    source = (plain / "csrc/scale.cpp").rename(plain / "csrc" / name)
+    edit(plain / "build.toml", "csrc/scale.cpp", f"csrc/{name}")
     quick = source.read_text()
     source.write_text(quick + compiling.SLOW_TO_COMPILE)
     process = subprocess.Popen(
-        build(tiny, STABLE),
+        build(plain),
         env={**os.environ, "PYTHONPATH": str(nix_tools.ROOT)},
         cwd=tmp_path,
         stderr=subprocess.PIPE,
@@ -81,14 +81,14 @@ def test_a_killed_build_leaves_nothing_and_the_next_one_works(builder, tiny, tmp
         assert not compiling.compilers_of(name)
     assert not list(tmp_path.glob("dist/*"))
     source.write_text(quick)
-    builder(tiny, "--variant", STABLE, check=0)
+    builder(plain, "--variant", PLAIN_CELL, check=0)
     assert sorted(path.suffix for path in (tmp_path / "dist").iterdir()) == [".json", ".whl"]
 
 
 def offline(kernel, *, cwd, env=None):
     """Build on a machine without a network and without a folder of wheels."""
     return subprocess.run(
-        ["unshare", "--net", *build(kernel, TVM_FFI)],
+        ["unshare", "--net", *build(kernel)],
         env={**os.environ, "PYTHONPATH": str(nix_tools.ROOT), "PIP_FIND_LINKS": "", "PIP_RETRIES": "0", **(env or {})},
         cwd=cwd,
         capture_output=True,
@@ -98,18 +98,18 @@ def offline(kernel, *, cwd, env=None):
 
 
 @is_root
-def test_offline_a_new_kernel_builds_from_the_wheels_that_the_store_has(builder, relu, tmp_path):
-    builder(relu, "--variant", TVM_FFI, check=0)
-    header = relu / "tvm-ffi-ext/relu_kernels.h"
-    header.write_text("// another kernel with the same wheels\n" + header.read_text())
-    done = offline(relu, cwd=tmp_path)
+def test_offline_a_new_kernel_builds_from_the_wheels_that_the_store_has(builder, plain, tmp_path):
+    builder(plain, "--variant", PLAIN_CELL, check=0)
+    source = plain / "csrc/scale.cpp"
+    source.write_text("// another kernel with the same wheels\n" + source.read_text())
+    done = offline(plain, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "1 built" in done.stderr
 
 
 @is_root
-def test_offline_without_the_wheels_is_said_with_their_names(relu, guarded, tmp_path):
-    done = offline(relu, cwd=tmp_path, env={"NIX_REMOTE": f"local?root={guarded / 'root'}"})
+def test_offline_without_the_wheels_is_said_with_their_names(unbuilt, guarded, tmp_path):
+    done = offline(unbuilt, cwd=tmp_path, env={"NIX_REMOTE": f"local?root={guarded / 'root'}"})
     assert done.returncode == 4
     assert "cannot get the pinned wheel " in done.stderr
     assert "nix-store --add-fixed sha256 FILE" in done.stderr
@@ -118,21 +118,21 @@ def test_offline_without_the_wheels_is_said_with_their_names(relu, guarded, tmp_
 
 
 @is_root
-def test_a_full_disk_at_the_output_is_said_and_holds_no_half_wheel(builder, relu, tmp_path):
+def test_a_full_disk_at_the_output_is_said_and_holds_no_half_wheel(builder, plain, tmp_path):
     listing = 'code=0; "$@" || code=$?; ls -A dist; exit $code'
-    done = on_a_small_disk("dist", "8k", "sh", "-c", listing, "-", *build(relu, TVM_FFI), cwd=tmp_path)
+    done = on_a_small_disk("dist", "4k", "sh", "-c", listing, "-", *build(plain), cwd=tmp_path)
     assert done.returncode == 4, done.stderr
-    assert "cannot write 'dist/relu_tvm_ffi-" in done.stderr
+    assert "cannot write 'dist/plain-" in done.stderr
     assert "No space left" in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""  # neither a wheel nor a part of one
-    builder(relu, "--variant", TVM_FFI, check=0)
+    builder(plain, "--variant", PLAIN_CELL, check=0)
 
 
 @is_root
-def test_a_full_disk_of_the_store_is_said(relu, guarded, tmp_path):
+def test_a_full_disk_of_the_store_is_said(unbuilt, guarded, tmp_path):
     root = guarded / "root"
-    done = on_a_small_disk(root, "1m", *build(relu, TVM_FFI), env={"NIX_REMOTE": f"local?root={root}"}, cwd=tmp_path)
+    done = on_a_small_disk(root, "1m", *build(unbuilt), env={"NIX_REMOTE": f"local?root={root}"}, cwd=tmp_path)
     assert done.returncode == 4, done.stderr
     assert "the disk of Nix's store is full" in done.stderr
     assert "nix-collect-garbage" in done.stderr

@@ -12,15 +12,17 @@ import pytest
 
 from builder.make import kernel_lock
 from tests import hub_folder, kernel_hub
+from tests.cli.folders import write
+from tests.given.kernels import TINY
+from tests.given.kernels import TINY_CELL as STABLE
 from tests.given.processes import builder as run
 from tests.integration import nix_tools
 
 builder, flake = nix_tools.builder, nix_tools.flake
-VARIANT = "torch-stable-abi210-cpu-x86_64-linux"
+PURE = "torch-cpu"
+"""The cell of a kernel that compiles nothing, for what has nothing to do with compilers."""
 PYTHON = """\
 from kernels import get_kernel_dep
-
-from ._ops import ops
 
 base = get_kernel_dep("team/base")
 assert base.four_times(1) == 4
@@ -45,10 +47,10 @@ pytestmark = [
 
 
 @pytest.fixture
-def user(tmp_path):
-    """A kernel that depends on one that depends on a compiled one, in no hub, locked, and in no store of Nix."""
-    compiled = nix_tools.salted(nix_tools.ROOT / "tests/data/kernels/tiny", tmp_path / "low", "csrc/factor.h")
-    run("build", compiled, "--variant", VARIANT, "--output", tmp_path / "built", check=0)
+def hub(tmp_path):
+    """A folder of the hub with a kernel that no store of Nix has; it depends on a compiled one."""
+    compiled = nix_tools.salted(TINY, tmp_path / "low", "csrc/factor.h")
+    run("build", compiled, "--variant", STABLE, "--output", tmp_path / "built", check=0)
     run("bundle", *(tmp_path / "built").glob("*.whl"), "--output", tmp_path / "bundle/build", check=0)
     files = {
         path.relative_to(tmp_path / "bundle").as_posix(): path.read_bytes()
@@ -58,27 +60,47 @@ def user(tmp_path):
     hub_folder.add(tmp_path / "hub", "team/low", files)
     base = hub_folder.kernel(depends=[LOW], init=FOUR_TIMES.format(salt=secrets.token_hex(16)))
     hub_folder.add(tmp_path / "hub", "team/base", base)
-    root = nix_tools.salted(nix_tools.ROOT / "tests/data/kernels/tiny", tmp_path / "user", "csrc/factor.h")
-    (root / "torch-ext/tiny/__init__.py").write_text(PYTHON, encoding="utf-8")
-    hub_folder.depend(root, "team/base")
-    run("lock", root, "--store", tmp_path / "store", "--from-folder", tmp_path / "hub", check=0)
-    return root
+    return tmp_path / "hub"
+
+
+@pytest.fixture
+def user(tmp_path, hub):
+    """A compiled kernel that depends on the hub's, locked."""
+    root = nix_tools.salted(TINY, tmp_path / "user", "csrc/factor.h")
+    text = PYTHON.replace("\nbase", "\nfrom ._ops import ops\n\nbase")
+    (root / "torch-ext/tiny/__init__.py").write_text(text, encoding="utf-8")
+    return locked(root, hub)
+
+
+@pytest.fixture
+def pure(tmp_path, hub):
+    """The same without anything to compile."""
+    root = write(tmp_path, "user")
+    (root / "torch-ext/user/__init__.py").write_text(PYTHON, encoding="utf-8")
+    return locked(root, hub)
+
+
+def locked(kernel, hub):
+    hub_folder.depend(kernel, "team/base")
+    run("lock", kernel, "--store", hub.parent / "store", "--from-folder", hub, check=0)
+    return kernel
 
 
 def here(tmp_path):
     return {"BUILDER_STORE": str(tmp_path / "store"), "BUILDER_KERNELS": str(tmp_path / "hub")}
 
 
-def built(builder, user, *arguments, env, output="nix", engine=None, check=0):
-    words = (user, "--variant", VARIANT, "--output", user.parent / output, "--json", *arguments)
+def built(builder, user, *arguments, env, variant=PURE, output="nix", engine=None, check=0):
+    words = (user, "--variant", variant, "--output", user.parent / output, "--json", *arguments)
     done = builder(*words, env=env, check=check, **({} if engine is None else {"engine": engine}))
     return done, json.loads(done.stdout)[0]
 
 
 def test_a_kernel_is_loaded_with_what_its_lock_names_and_is_the_same_file_from_both_engines(builder, user, tmp_path):
     shutil.rmtree(tmp_path / "store")
-    _, nix = built(builder, user, env=here(tmp_path))
-    _, local = built(builder, user, env=here(tmp_path), output="local", engine=())
+    stable = {"env": here(tmp_path), "variant": STABLE}
+    _, nix = built(builder, user, **stable)
+    _, local = built(builder, user, **stable, output="local", engine=())
     assert nix["report"]["load-test"]["outcome"] == local["report"]["load-test"]["outcome"] == "loaded"
     assert nix["report"]["load-test"]["packages"] == local["report"]["load-test"]["packages"]
     assert [name for name in nix["report"]["load-test"]["packages"] if name.startswith("team/base ")]
@@ -86,48 +108,48 @@ def test_a_kernel_is_loaded_with_what_its_lock_names_and_is_the_same_file_from_b
     # Where Nix has the kernels, nobody needs the hub or the store.
     shutil.rmtree(tmp_path / "store")
     shutil.rmtree(tmp_path / "hub")
-    _, again = built(builder, user, env=here(tmp_path))
+    _, again = built(builder, user, **stable)
     assert again["status"] == "hit"
-    _, by_file = built(builder, user, "--per-file", env=here(tmp_path), output="files")
+    _, by_file = built(builder, user, "--per-file", **stable, output="files")
     assert by_file["status"] == "built"
     assert by_file["report"]["load-test"] == nix["report"]["load-test"]
     assert by_file["sha256"] == nix["sha256"]
 
 
-def test_what_is_wrong_with_a_lock_fails_the_cell_and_says_what_to_do(builder, user, tmp_path):
+def test_what_is_wrong_with_a_lock_fails_the_cell_and_says_what_to_do(builder, pure, tmp_path):
     shutil.rmtree(tmp_path / "store")
     (tmp_path / "hub").rename(tmp_path / "away")
-    done, cell = built(builder, user, env=here(tmp_path), check=4)
+    done, cell = built(builder, pure, env=here(tmp_path), check=4)
     assert cell["status"] == "failed"
     assert "hf download team/base" in done.stderr
-    _, tried = built(builder, user, "--load-test", "try", env=here(tmp_path))
+    _, tried = built(builder, pure, "--load-test", "try", env=here(tmp_path))
     assert tried["report"]["load-test"]["outcome"] == "not-tested"
-    _, skipped = built(builder, user, "--load-test", "skip", env=here(tmp_path))
+    _, skipped = built(builder, pure, "--load-test", "skip", env=here(tmp_path))
     assert skipped["report"]["load-test"]["by-choice"] is True
     (tmp_path / "away").rename(tmp_path / "hub")
-    locks = kernel_lock.read(user)
+    locks = kernel_lock.read(pure)
     low = next(wanted for wanted in locks if wanted.repo_id == "team/low")
-    (user / "kernels.lock").write_bytes(kernel_lock.dump({each: locks[each] for each in locks if each != low}))
-    done, _ = built(builder, user, env=here(tmp_path), check=4)
+    (pure / "kernels.lock").write_bytes(kernel_lock.dump({each: locks[each] for each in locks if each != low}))
+    done, _ = built(builder, pure, env=here(tmp_path), check=4)
     assert "'team/low' (version 1) is not in kernels.lock\n  help: lock it: builder lock" in done.stderr
-    _, tried = built(builder, user, "--load-test", "try", env=here(tmp_path))
+    _, tried = built(builder, pure, "--load-test", "try", env=here(tmp_path))
     assert tried["report"]["load-test"]["outcome"] == "not-tested"
-    (user / "kernels.lock").write_text("{}", encoding="utf-8")
-    done, _ = built(builder, user, env=here(tmp_path), check=2)
+    (pure / "kernels.lock").write_text("{}", encoding="utf-8")
+    done, _ = built(builder, pure, env=here(tmp_path), check=2)
     assert "is not a lock of kernels: it is not a list" in done.stderr
 
 
-def by_flake(user, flake, *options, **environ):
+def by_flake(pure, flake, *options, **environ):
     """Build the cell by a flake of its own."""
-    (user / "flake.nix").write_text(
+    (pure / "flake.nix").write_text(
         "{\n"
         f'  inputs.builder.url = "path:{flake}";\n'
         "  outputs = { self, builder }: builder.lib.kernelFlake { inherit self; path = ./.; };\n"
         "}\n"
     )
-    cell = f'.#cells.x86_64-linux."{VARIANT}"'
+    cell = f'.#cells.x86_64-linux."{PURE}"'
     words = ("build", "-L", "--json", "--no-link", cell, *nix_tools.override(flake, "builder/nixpkgs"))
-    return nix_tools.nix(*words, *options, cwd=user, env=environ)
+    return nix_tools.nix(*words, *options, cwd=pure, env=environ)
 
 
 def outcome(done):
@@ -137,8 +159,8 @@ def outcome(done):
     return json.loads((output / "record.json").read_text(encoding="utf-8"))["report"]["load-test"]["outcome"]
 
 
-def test_a_flake_says_how_to_bring_locked_kernels_and_then_builds(user, flake, tmp_path):
-    failed = by_flake(user, flake, PIP_NO_INDEX="1", PIP_FIND_LINKS="")
+def test_a_flake_says_how_to_bring_locked_kernels_and_then_builds(pure, flake, tmp_path):
+    failed = by_flake(pure, flake, PIP_NO_INDEX="1", PIP_FIND_LINKS="")
     assert failed.returncode != 0
     assert "error: cannot get the locked kernel 'team/" in failed.stderr
     assert "which would fetch it, cannot be installed" in failed.stderr
@@ -146,9 +168,9 @@ def test_a_flake_says_how_to_bring_locked_kernels_and_then_builds(user, flake, t
     command = next(line.partition("builder lock")[2] for line in remedy.splitlines() if "builder lock" in line)
     script = f'"$PYTHON" -m builder lock{command}\n'.replace("KEPT", str(tmp_path / "kept"))
     env = {**os.environ, **here(tmp_path), "PYTHON": sys.executable, "PYTHONPATH": str(nix_tools.ROOT)}
-    brought = subprocess.run(["sh", "-ec", script], env=env, cwd=user, capture_output=True, text=True, check=False)
+    brought = subprocess.run(["sh", "-ec", script], env=env, cwd=pure, capture_output=True, text=True, check=False)
     assert brought.returncode == 0, brought.stderr
-    assert outcome(by_flake(user, flake)) == "loaded"
+    assert outcome(by_flake(pure, flake)) == "loaded"
 
 
 @pytest.fixture
@@ -163,7 +185,7 @@ def links(tmp_path):
     return folder
 
 
-def test_a_flake_fetches_locked_kernels_from_the_hub_and_nix_checks_them(user, flake, links, tmp_path):
+def test_a_flake_fetches_locked_kernels_from_the_hub_and_nix_checks_them(pure, flake, links, tmp_path):
     kernels = {}
     for repository in ("low", "base"):
         (snapshot,) = (tmp_path / f"hub/kernels--team--{repository}/snapshots").iterdir()
@@ -174,10 +196,10 @@ def test_a_flake_fetches_locked_kernels_from_the_hub_and_nix_checks_them(user, f
     shown = ("--option", "extra-sandbox-paths", f"{' '.join(nix_tools.HOST['sandbox-paths'])} {links}")
     with kernel_hub.serving(kernels) as address:
         settings = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(links), "HF_ENDPOINT": address, "NO_PROXY": "127.0.0.1"}
-        wrong = by_flake(user, flake, *shown, **settings)
+        wrong = by_flake(pure, flake, *shown, **settings)
         assert wrong.returncode != 0
         assert "hash mismatch in fixed-output derivation" in wrong.stderr
         kernels["team/base"][1]["README.md"] = readme
-        assert outcome(by_flake(user, flake, *shown, **settings)) == "loaded"
+        assert outcome(by_flake(pure, flake, *shown, **settings)) == "loaded"
         del kernels["team/base"]
-    assert outcome(by_flake(user, flake)) == "loaded"
+    assert outcome(by_flake(pure, flake)) == "loaded"

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.given.files import edit
+from tests.given.kernels import PLAIN_CELL
+from tests.given.kernels import TINY_CELL as STABLE
 from tests.integration import nix_tools
 
-builder, relu, tiny = nix_tools.builder, nix_tools.relu, nix_tools.tiny
-STABLE = "torch-stable-abi210-cpu-x86_64-linux"
+builder, plain, relu, tiny = nix_tools.builder, nix_tools.plain, nix_tools.relu, nix_tools.tiny
 TVM_FFI = "tvm-ffi01-cpu-x86_64-linux"
 
 pytestmark = [
@@ -46,34 +48,33 @@ def test_a_cell_of_files_compiled_by_themselves_is_the_same_wheel(request, fixtu
     assert parts.record == whole.record
 
 
-def test_after_an_edit_that_file_is_compiled_and_the_cell_made_and_nothing_else(tiny):
-    Built(tiny, STABLE, **{"per-file": True})
-    source = tiny / "csrc/twice.cpp"
+def test_after_an_edit_that_file_is_compiled_and_the_cell_made_and_nothing_else(plain):
+    Built(plain, PLAIN_CELL, **{"per-file": True})
+    source = plain / "csrc/scale.cpp"
     source.write_text(f"{source.read_text()}\nint edited;\n")
-    again = Built(tiny, STABLE, **{"per-file": True})
-    assert again.built == {f"tiny-{STABLE}-twice.cpp", f"tiny-{STABLE}"}
+    again = Built(plain, PLAIN_CELL, **{"per-file": True})
+    assert again.built == {f"plain-{PLAIN_CELL}-scale.cpp", f"plain-{PLAIN_CELL}"}
     assert "2 of " in again.said
 
 
-def test_the_error_of_a_source_is_shown_by_the_build_of_the_cell(tiny):
-    source = tiny / "csrc/twice.cpp"
+def test_the_error_of_a_source_is_shown_by_the_build_of_the_cell(plain):
+    source = plain / "csrc/scale.cpp"
     source.write_text(f"{source.read_text()}\nint wrong = nowhere;\n")
-    done = Built(tiny, STABLE, check=False, **{"per-file": True})
-    assert "csrc/twice.cpp is left to the build of the cell" in done.said
-    assert re.search(rf"tiny-{STABLE}> /tmp/builder/src/csrc/twice.cpp:.*nowhere", done.said), done.said
+    done = Built(plain, PLAIN_CELL, check=False, **{"per-file": True})
+    assert "csrc/scale.cpp is left to the build of the cell" in done.said
+    assert re.search(rf"plain-{PLAIN_CELL}> /tmp/builder/src/csrc/scale.cpp:.*nowhere", done.said), done.said
 
 
-def test_a_source_that_includes_another_one_is_compiled_too(tiny):
-    (tiny / "csrc/more.inc.cpp").write_text("static int more;\n")
-    text = (tiny / "build.toml").read_text()
-    (tiny / "build.toml").write_text(text.replace('"csrc/twice.h"', '"csrc/twice.h", "csrc/more.inc.cpp"'))
-    source = tiny / "csrc/twice.cpp"
+def test_a_source_that_includes_another_one_is_compiled_too(plain):
+    (plain / "csrc/more.inc.cpp").write_text("static int more;\n")
+    edit(plain / "build.toml", '"csrc/scale.cpp"', '"csrc/scale.cpp", "csrc/more.inc.cpp"')
+    source = plain / "csrc/scale.cpp"
     source.write_text(f'#include "more.inc.cpp"\n{source.read_text()}')
-    assert "3 of " in Built(tiny, STABLE, **{"per-file": True}).said
+    assert "3 of " in Built(plain, PLAIN_CELL, **{"per-file": True}).said
 
 
-def test_the_command_compiles_file_by_file_when_told_to(builder, tiny):
-    told = json.loads(builder(tiny, "--variant", STABLE, "--per-file", "--json", check=0).stdout)
-    wheel = Built(tiny, STABLE, **{"per-file": True})
+def test_the_command_compiles_file_by_file_when_told_to(builder, plain):
+    told = json.loads(builder(plain, "--variant", PLAIN_CELL, "--per-file", "--json", check=0).stdout)
+    wheel = Built(plain, PLAIN_CELL, **{"per-file": True})
     assert wheel.built == set()
     assert Path(told[0]["report"]["output"]) == wheel.wheel.parent

@@ -5,13 +5,13 @@ import json
 import pytest
 
 from builder.environment import compilers
+from tests.given.kernels import PLAIN_CELL
 from tests.integration import nix_tools
 from tests.paths import ROOT
 
-builder, tiny = nix_tools.builder, nix_tools.tiny
+builder, plain = nix_tools.builder, nix_tools.plain
 KERNEL = ROOT / "examples/relu-tvm-ffi"
-STABLE = "torch-stable-abi210-cpu-x86_64-linux"
-PINNED = ("--variant", STABLE, "--toolchain", "pinned")
+PINNED = ("--variant", PLAIN_CELL, "--toolchain", "pinned")
 
 pytestmark = [
     *nix_tools.needs_nix,
@@ -47,12 +47,12 @@ def test_without_the_pinned_compilers_nix_names_what_compiles_for_aarch64(builde
     assert "where --toolchain pinned compiles it" in done.stderr
 
 
-def test_a_wheel_of_pinned_compilers_is_the_same_file_from_nix_and_from_the_local_engine(builder, tiny, tmp_path):
-    local = builder(tiny, *PINNED, "--output", tmp_path / "local", engine=())
+def test_a_wheel_of_pinned_compilers_is_the_same_file_from_nix_and_from_the_local_engine(builder, plain, tmp_path):
+    local = builder(plain, *PINNED, "--output", tmp_path / "local", engine=())
     require_fetched(local)
-    builder(tiny, *PINNED, "--output", tmp_path / "nix", check=0)
-    builder(tiny, *PINNED, "--output", tmp_path / "files", "--per-file", check=0)
-    builder(tiny, "--variant", STABLE, "--output", tmp_path / "other", check=0)
+    builder(plain, *PINNED, "--output", tmp_path / "nix", check=0)
+    builder(plain, *PINNED, "--output", tmp_path / "files", "--per-file", check=0)
+    builder(plain, "--variant", PLAIN_CELL, "--output", tmp_path / "other", check=0)
     found = {name: next((tmp_path / name).glob("*.whl")).read_bytes() for name in ("local", "nix", "files", "other")}
     assert found["nix"] == found["local"]
     assert found["files"] == found["local"]

@@ -3,10 +3,10 @@
 import pytest
 
 from builder.repro.variations import NAMES
+from tests.given.kernels import PLAIN_CELL
 from tests.integration import nix_repro, nix_tools
 
-relu, guarded = nix_tools.relu, nix_tools.guarded
-TVM_FFI = "tvm-ffi01-cpu-x86_64-linux"
+guarded, plain = nix_tools.guarded, nix_tools.plain
 
 pytestmark = [
     *nix_tools.needs_nix,
@@ -14,8 +14,8 @@ pytestmark = [
 ]
 
 
-def test_a_cell_is_the_same_file_under_what_can_be_varied(relu, guarded, tmp_path):
+def test_a_cell_is_the_same_file_under_what_can_be_varied(plain, guarded, tmp_path):
     assert set(nix_repro.NOT_VARIED) < set(NAMES)
-    first, second = nix_repro.twice(relu, TVM_FFI, tmp_path, elsewhere=guarded)
+    first, second = nix_repro.twice(plain, PLAIN_CELL, tmp_path, elsewhere=guarded)
     assert first.store != second.store
     assert first.sha256 == second.sha256

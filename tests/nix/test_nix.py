@@ -9,9 +9,11 @@ import pytest
 
 from builder import toml
 from tests import needs
+from tests.integration import nix_tools
 from tests.nix.evaluating import EXAMPLES, KNOWN, NIX, TINY, TINY_CELL, evaluate, library
 from tests.paths import ROOT
 
+flake = nix_tools.flake
 pytestmark = [pytest.mark.nix, needs.only_with("nix-instantiate")]
 
 
@@ -164,9 +166,8 @@ def test_a_kernel_that_asks_for_the_pinned_compilers_has_them_in_a_flake(tmp_pat
     assert library("derivations", kernel=str(root), variants=[TINY_CELL]) == {TINY_CELL: drvs[0]}
 
 
-def test_the_flake_of_this_project_is_read_as_a_flake():
-    override = ["--override-input", "nixpkgs", f"path:{ROOT}/builder/nix/host", "--no-write-lock-file"]
-    words = ["--json", *override, f"path:{ROOT}#checks.x86_64-linux", "--apply", "builtins.attrNames"]
+def test_the_flake_of_this_project_is_read_as_a_flake(flake):
+    words = ["--json", *nix_tools.override(flake), f"path:{flake}#checks.x86_64-linux", "--apply", "builtins.attrNames"]
     done = subprocess.run(
         ["nix", "--extra-experimental-features", "nix-command flakes", "eval", *words],
         capture_output=True,
