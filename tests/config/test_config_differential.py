@@ -189,7 +189,7 @@ def mutated(draw):
     return "\n".join(lines) + "\n"
 
 
-COUNTS = pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.slow)])
+COUNTS = pytest.mark.parametrize("count", [300, pytest.param(2_000, marks=pytest.mark.slow)])
 
 
 @COUNTS
