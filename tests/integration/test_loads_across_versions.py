@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from builder.make import standin
 from builder.make.framework import torch_identity
 from builder.wheel.archive import Wheel, unpack
 from tests.given.cells import cell_in
+from tests.given.files import edit
 from tests.given.processes import builder
 from tests.wheels import simple
 
@@ -31,12 +33,9 @@ EXAMPLE = ROOT / "examples/rmsnorm-stable"
 TINY = ROOT / "tests/data/kernels/tiny"
 CPU, CUDA = "torch-stable-abi210-cpu-x86_64-linux", "torch-stable-abi210-cu130-x86_64-linux"
 IMPORTS = ("filelock", "fsspec", "jinja2", "networkx", "numpy", "sympy", "typing-extensions")
-LEFT_OUT = ("torch/include/", "torch/share/", "torch/test/")
+TORCHES = ("2.10", "2.11", "2.12", "2.13", "2.14", "2.15")
+PYTHONS = ("cp310", "cp311", "cp312", "cp313")
 HERE = f"cp3{sys.version_info.minor}"
-BUILDS = (
-    *((torch, HERE) for torch in ("2.10", "2.11", "2.12", "2.13", "2.14", "2.15")),
-    *(("2.13", python) for python in ("cp310", "cp311", "cp312", "cp313") if python != HERE),
-)
 COMPUTE = """
 import torch, rmsnorm_stable
 x, w = torch.randn(7, 33), torch.randn(33)
@@ -59,45 +58,61 @@ def build(directory, variant, *, store, output):
     return Wheel.read(Path(json.loads(done.stdout)[0]["wheel"]))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def wheels(store, tmp_path_factory):
-    """The example's wheels, by variant."""
-    output = tmp_path_factory.mktemp("dist")
-    return {variant: build(EXAMPLE, variant, store=store, output=output) for variant in (CPU, CUDA)}
+    """The example's wheels, by variant; that for CUDA has code for one GPU, as none runs it."""
+    root = tmp_path_factory.mktemp("wheels")
+    kernel = Path(shutil.copytree(EXAMPLE, root / EXAMPLE.name))
+    edit(kernel / "build.toml", 'backend = "cuda"\n', 'backend = "cuda"\ncuda-capabilities = ["9.0"]\n')
+    return {variant: build(kernel, variant, store=store, output=root / "dist") for variant in (CPU, CUDA)}
 
 
-@pytest.fixture
-def site(request, tmp_path):
-    """A folder with the torch and for the Python that the test names; gone afterwards, it takes a gigabyte."""
-    with installed(*request.param, tmp_path=tmp_path) as found:
-        yield found
+@pytest.fixture(scope="module")
+def pythons():
+    """The Pythons of this machine among those that wheels of the stable ABI are for."""
+    where = indexes.read(os.environ)
+    found = {tag: interpreters.find(tag, finders=where) or of_pyenv(tag) for tag in PYTHONS}
+    return {tag: path for tag, path in found.items() if path is not None} or {HERE: Path(sys.executable)}
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A folder with a torch and what it imports, for a Python; the loader finds in `libraries` what it needs."""
+
+    path: Path
+    python: Path
+    libraries: tuple[Path, ...]
+
+
+@pytest.fixture(scope="module")
+def site(request, wheels, pythons, tmp_path_factory):
+    """The site of the torch that the test names, with a Python in turn; gone after the last test of that torch."""
+    torch = request.param
+    tags = [tag for tag in pythons if (torch, tag) != ("2.15", "cp310")]
+    if not tags:
+        pytest.skip("torch 2.15 is not for Python 3.10")
+    python = pythons[tags[(TORCHES.index(torch) + 1) % len(tags)]]
+    root = tmp_path_factory.mktemp("site")
+    packages = [root / variant for variant in wheels]
+    for wheel, package in zip(wheels.values(), packages, strict=True):
+        unpack(wheel, package)
+    with installed(torch, python, root=root) as folder:
+        yield Site(folder, python, stand_ins(folder, *packages, folder=root / "stand-ins"))
 
 
 @contextlib.contextmanager
-def installed(torch, tag, *, tmp_path):
+def installed(torch, python, *, root):
+    """Install a build of torch for CUDA; gone afterwards, it takes a gigabyte."""
     where = indexes.read(os.environ)
-    python = Path(sys.executable) if tag == HERE else interpreters.find(tag, finders=where) or of_pyenv(tag)
-    if python is None:
-        pytest.skip(f"no Python {tag} on this machine")
-    if (torch, tag) == ("2.15", "cp310"):
-        pytest.skip("torch 2.15 is not for Python 3.10")
-    folder = tmp_path / "site"
+    folder = root / "site"
     install = [uv_binary(), "pip", "install", "--quiet", "--only-binary", ":all:", "--python", python]
-    subprocess.run([*install, "--target", folder, *IMPORTS], env={**where.env, "UV_LINK_MODE": "copy"}, check=True)
-    scratch = tmp_path / "wheel"
-    (scratch / "none").mkdir(parents=True)
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
-    version = f"{tag[2]}.{tag[3:]}"
-    # The builds for CPU that a find-links folder may have are not wanted here.
-    env = {**os.environ, "PIP_FIND_LINKS": str(scratch / "none")}
-    command += ["--python-version", version, "--dest", scratch, f"torch=={torch}.*"]
-    subprocess.run(command, env=env, check=True)
-    (wheel,) = scratch.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(folder, [name for name in archive.namelist() if not name.startswith(LEFT_OUT)])
-    wheel.unlink()
-    yield folder, python
-    for made in (folder, tmp_path / "wheel"):
+    install += ["--target", folder, "--cache-dir", root / "uv"]
+    # Not the builds for CPU that a find-links folder may have.
+    env = {name: value for name, value in where.env.items() if name != "UV_FIND_LINKS"}
+    for options in (IMPORTS, ("--no-deps", f"torch=={torch}.*")):
+        subprocess.run([*install, *options], env=env, check=True)
+    yield folder
+    for made in (folder, root / "uv"):
         shutil.rmtree(made)
 
 
@@ -107,79 +122,59 @@ def of_pyenv(tag):
     return next(iter(sorted(root.glob(f"versions/{tag[2]}.{tag[3:]}.*/bin/python"))), None)
 
 
-def stand_ins(site, package, folder):
+def stand_ins(site, *packages, folder):
     """Return where the loader finds what this machine has not."""
     lib = site / "torch/lib"
-    libraries = [*(site / "torch").glob("_C.*.so"), *lib.glob("*.so"), *package.rglob("*.so")]
+    own = [library for package in packages for library in package.rglob("*.so")]
+    libraries = [*(site / "torch").glob("_C.*.so"), *lib.glob("*.so"), *own]
     standin.make(standin.missing(libraries, search=(lib,)), folder, cc=Path(shutil.which("gcc")))
     return (folder, lib)
 
 
-def install(wheel, site):
-    """Put a wheel in place of another of the same name."""
-    shutil.rmtree(site / wheel.name.replace("-", "_"), ignore_errors=True)
-    unpack(wheel, site)
-    return site / wheel.name.replace("-", "_")
-
-
-def load(wheel, cell, *, site, python, folder):
-    package = install(wheel, site)
+def load(wheel, cell, site):
+    """Put a wheel in place of another of the same name, and load it."""
+    package = site.path / wheel.name.replace("-", "_")
+    shutil.rmtree(package, ignore_errors=True)
+    unpack(wheel, site.path)
     ops = json.loads((package / "metadata.json").read_text())["id"]
-    libraries = stand_ins(site, package, folder)
-    found = loadtest.load(loadtest.Setup(package=package, cell=cell, python=python, libraries=libraries), ops=ops)
+    setup = loadtest.Setup(package=package, cell=cell, python=site.python, libraries=site.libraries)
+    found = loadtest.load(setup, ops=ops)
     found.require(LoadTestRule.REQUIRE)
-    return found, libraries
+    return found
 
 
-@pytest.mark.parametrize("site", BUILDS, ids=lambda build: f"torch {build[0]} {build[1]}", indirect=True)
-def test_a_stable_wheel_imports_registers_and_computes(wheels, site, tmp_path):
-    folder, python = site
-    found, libraries = load(
-        wheels[CPU],
-        cell_in(EXAMPLE, sets=("release", "all"), variant=CPU),
-        site=folder,
-        python=python,
-        folder=tmp_path / "stand-ins",
-    )
+def cell(kernel, variant):
+    return cell_in(kernel, sets=("release", "all"), variant=variant)
+
+
+@pytest.mark.parametrize("site", TORCHES, ids=lambda torch: f"torch {torch}", indirect=True)
+def test_a_stable_wheel_imports_registers_and_computes(wheels, site):
+    found = load(wheels[CPU], cell(EXAMPLE, CPU), site)
     assert {name.partition("::")[2] for name in found.ops} >= {"rms_norm", "add_rms_norm"}
     assert all("CPU" in keys for keys in found.ops.values())
-    env = {"PATH": os.defpath, "PYTHONPATH": str(folder), "LD_LIBRARY_PATH": os.pathsep.join(map(str, libraries))}
-    done = subprocess.run([python, "-c", COMPUTE], env=env, cwd="/", capture_output=True, text=True, check=False)
-    known = torch_identity(folder)
+    path = os.pathsep.join(map(str, site.libraries))
+    env = {"PATH": os.defpath, "PYTHONPATH": str(site.path), "LD_LIBRARY_PATH": path}
+    done = subprocess.run([site.python, "-c", COMPUTE], env=env, cwd="/", capture_output=True, text=True, check=False)
+    known = torch_identity(site.path)
     assert done.stdout.strip() == f"right on {known.version}", done.stderr
     assert known.facts["cuda"]
     assert known.facts["cxx11-abi"] == "1"
     assert known.facts["build-id libtorch_cuda.so"].isalnum()
-    found, _ = load(
-        wheels[CUDA],
-        cell_in(EXAMPLE, sets=("release", "all"), variant=CUDA),
-        site=folder,
-        python=python,
-        folder=tmp_path / "more",
-    )
+    found = load(wheels[CUDA], cell(EXAMPLE, CUDA), site)
     assert all("CUDA" in keys for keys in found.ops.values())
 
 
-@pytest.mark.parametrize("site", [("2.10", HERE)], ids=["torch 2.10"], indirect=True)
+@pytest.mark.parametrize("site", ["2.10"], ids=["torch 2.10"], indirect=True)
 def test_a_wheel_that_targets_2_11_fails_cleanly_on_2_10(site, store, tmp_path):
-    folder, python = site
     newer = Path(shutil.copytree(TINY, tmp_path / "tiny"))
-    config = (newer / "build.toml").read_text()
-    (newer / "build.toml").write_text(config.replace('stable-abi = "2.10"', 'stable-abi = "2.11"'))
-    binding = newer / "torch-ext/torch_binding.cpp"
+    edit(newer / "build.toml", 'stable-abi = "2.10"', 'stable-abi = "2.11"')
     # Which types there are is asked of torch, and 2.11 has two more: a symbol each.
     asked = "  (void)input.scalar_type();\n  auto output"
-    binding.write_text(binding.read_text().replace("  auto output", asked))
+    edit(newer / "torch-ext/torch_binding.cpp", "  auto output", asked)
     variant = CPU.replace("210", "211")
     wheel = build(newer, variant, store=store, output=tmp_path / "dist")
     with pytest.raises(loadtest.LoadError, match="undefined symbol"):
-        load(
-            wheel,
-            cell_in(newer, sets=("release", "all"), variant=variant),
-            site=folder,
-            python=python,
-            folder=tmp_path / "stand-ins",
-        )
+        load(wheel, cell(newer, variant), site)
 
 
 # What a release of tvm-ffi would compile for the torch that is there is only seen.
@@ -193,46 +188,50 @@ runpy.run_path(sys.argv[1])
 """
 
 
-def addon(release, site, *, python, folder):
+def addon(release, site, folder):
     """Return the file that a release of tvm-ffi looks for beside a real torch."""
-    libraries = stand_ins(site, folder / "no package", folder / "stand-ins")
     env = {
         "PATH": os.defpath,
-        "PYTHONPATH": str(site),
-        "LD_LIBRARY_PATH": os.pathsep.join(map(str, libraries)),
+        "PYTHONPATH": str(site.path),
+        "LD_LIBRARY_PATH": os.pathsep.join(map(str, site.libraries)),
         "TVM_FFI_CACHE_DIR": str(folder / "cache"),
         # Nothing of NVIDIA's is asked whether there is a GPU: a library that is only named has no answer.
         "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
         "CUDA_VISIBLE_DEVICES": "",
     }
-    command = [python, "-W", "ignore", "-c", ASK, release / "tvm_ffi/_optional_torch_c_dlpack.py"]
+    command = [site.python, "-W", "ignore", "-c", ASK, release / "tvm_ffi/_optional_torch_c_dlpack.py"]
     done = subprocess.run(command, env=env, cwd="/", capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
 
-@pytest.mark.parametrize(("version", "shared"), [("0.1.12", True), (dependencies.at_least("tvm-ffi"), False)])
-def test_two_builds_of_torch_2_9_share_an_addon_of_tvm_ffi_before_the_floor_alone(version, shared, tmp_path):
-    release = tmp_path / "tvm-ffi"
-    release.mkdir()
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:", "-d", release]
-    subprocess.run([*command, f"apache-tvm-ffi=={version}"], check=True)
-    with zipfile.ZipFile(next(release.glob("*.whl"))) as archive:
-        archive.extractall(release)
-    names = []
+def release(version, folder):
+    """Fetch a release of tvm-ffi, and unpack it."""
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
+    subprocess.run([*command, "-d", folder, f"apache-tvm-ffi=={version}"], check=True)
+    with zipfile.ZipFile(next(folder.glob("*.whl"))) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+def test_two_builds_of_torch_2_9_share_an_addon_of_tvm_ffi_before_the_floor_alone(tmp_path):
+    versions = ("0.1.12", dependencies.at_least("tvm-ffi"))
+    releases = [release(version, tmp_path / str(version)) for version in versions]
+    names = {}
     for torch in ("2.9.0", "2.9.1"):
-        with installed(torch, HERE, tmp_path=tmp_path / torch) as (folder, python):
-            names.append(addon(release, folder, python=python, folder=tmp_path / torch))
+        root, python = tmp_path / torch, Path(sys.executable)
+        with installed(torch, python, root=root) as folder:
+            site = Site(folder, python, stand_ins(folder, folder=root / "stand-ins"))
+            names[torch] = [addon(each, site, root / each.name) for each in releases]
             assert torch_identity(folder).version.startswith(torch)
-    assert all(name.startswith("libtorch_c_dlpack_addon_torch29-") for name in names)
-    assert (names[0] == names[1]) is shared
+    assert all(name.startswith("libtorch_c_dlpack_addon_torch29-") for found in names.values() for name in found)
+    assert [one == other for one, other in zip(*names.values(), strict=True)] == [True, False]
 
 
 def classic(folder):
     """Return tiny without a stable ABI."""
     copied = Path(shutil.copytree(TINY, folder / "classic"))
-    config = (copied / "build.toml").read_text()
-    (copied / "build.toml").write_text(config.replace('stable-abi = "2.10"\n', ""))
+    edit(copied / "build.toml", 'stable-abi = "2.10"\n', "")
     return copied
 
 
