@@ -21,6 +21,21 @@ def store(shared):
     return shared / "store"
 
 
+@pytest.fixture(scope="session")
+def new_store(store):
+    """Make stores that have nothing but what the tests of a run share: environments, their locks, uv's cache."""
+
+    def make(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in ("environments", "locks", "uv"):
+            (store / name).mkdir(parents=True, exist_ok=True)
+            if not (folder / name).exists():
+                (folder / name).symlink_to(store / name)
+        return folder
+
+    return make
+
+
 @pytest.fixture
 def tiny(tmp_path):
     """A copy of the kernel for torch."""

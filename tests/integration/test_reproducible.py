@@ -13,16 +13,13 @@ import pytest
 
 from builder import sandbox
 from builder.make import reproducible
+from tests.given.files import edit
 from tests.given.kernels import PLAIN_CELL
 from tests.given.processes import tool
 from tests.integration import hostile, rendered
 
 ROOT = Path(__file__).parent.parent.parent
-EVERYWHERE = ROOT / "tests/data/kernels/everywhere"
-CUDA = "torch-stable-abi210-cu130-x86_64-linux"
-
-SHARED = ("environments", "locks", "uv")
-"""The folders of a store that builds share, with the locks that let only one of them make an environment."""
+CUDA = "ctypes-cu130-x86_64-linux"
 
 pytestmark = [
     pytest.mark.torch,
@@ -32,25 +29,11 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="session")
-def environments(tmp_path_factory):
-    """A store that the tests of a run share, for its environments alone."""
-    base = tmp_path_factory.getbasetemp()
-    root = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "store"
-    for name in SHARED:
-        (root / name).mkdir(parents=True, exist_ok=True)
-    return root
-
-
 @pytest.fixture
-def build(environments, tmp_path):
+def build(new_store, tmp_path):
     def run(kernel, variant, *, place, without=(), variables=None, env=None):
         """Build in a store of its own, whose path has the length of `place` in it; return the wheel's sha256."""
-        store = tmp_path / place / "store"
-        store.mkdir(parents=True, exist_ok=True)
-        for name in SHARED:
-            if not (store / name).exists():
-                (store / name).symlink_to(environments / name)
+        store = new_store(tmp_path / place / "store")
         experiment = json.dumps({"without": without, "variables": variables or {}})
         output = tmp_path / place / "dist"
         shutil.rmtree(output, ignore_errors=True)
@@ -73,6 +56,29 @@ def says(kernel, text):
     """Let the library of a kernel hold a text, where no optimisation removes it."""
     source = kernel / "csrc/scale.cpp"
     source.write_text(f'{source.read_text()}\n__attribute__((used)) extern const char planted[] = "says " {text};\n')
+
+
+DEVICE = """
+namespace {
+template <typename T> __global__ void scale(T *out, const T *values, T factor, long count) {
+  const long i = blockIdx.x * 256L + threadIdx.x;
+  if (i < count) out[i] = values[i] * factor;
+}
+}
+extern "C" int plain_scale(float *out, const float *values, float factor, long count) {
+  scale<<<(count + 255) / 256, 256>>>(out, values, factor, count);
+  return cudaGetLastError();
+}
+extern "C" int last_error() { return cudaGetLastError(); }
+"""
+
+
+@pytest.fixture
+def device(plain):
+    """A kernel for CUDA with what nvcc names by itself: an unnamed namespace, a template."""
+    (plain / "csrc/scale.cu").write_text(DEVICE)
+    edit(plain / "build.toml", 'libraries = ["cublas"]\n', "")
+    return plain
 
 
 AWAY = ("canonical-path",)
@@ -136,26 +142,26 @@ def test_without_a_fixed_zip_the_time_of_packing_is_in_the_wheel(build, plain):
 
 
 @pytest.mark.cuda
-def test_without_the_canonical_path_or_the_rewrite_kernels_are_named_by_the_folder(build):
+def test_without_the_canonical_path_or_the_rewrite_kernels_are_named_by_the_folder(build, device):
     off = (*AWAY, "module-id")
-    assert build(EVERYWHERE, CUDA, place="a", without=off) != build(EVERYWHERE, CUDA, place="longer/b", without=off)
-    assert build(EVERYWHERE, CUDA, place="a", without=AWAY) == build(EVERYWHERE, CUDA, place="longer/b", without=AWAY)
+    assert build(device, CUDA, place="a", without=off) != build(device, CUDA, place="longer/b", without=off)
+    assert build(device, CUDA, place="a", without=AWAY) == build(device, CUDA, place="longer/b", without=AWAY)
 
 
 @pytest.mark.cuda
-def test_without_the_install_rpath_the_folder_of_the_build_leaves_a_trace(build):
+def test_without_the_install_rpath_the_folder_of_the_build_leaves_a_trace(build, device):
     # CMake takes the path out again when it installs, and what it leaves is as long as the path was.
     off = (*AWAY, "install-rpath")
-    assert build(EVERYWHERE, CUDA, place="a", without=off) != build(EVERYWHERE, CUDA, place="longer/b", without=off)
+    assert build(device, CUDA, place="a", without=off) != build(device, CUDA, place="longer/b", without=off)
 
 
 @pytest.mark.cuda
-def test_without_stripping_a_process_id_is_in_the_library(build):
+def test_without_stripping_a_process_id_is_in_the_library(build, device):
     # In the sandbox, processes are numbered alike in every build.
     without = ("strip", "sandbox")
-    first = build(EVERYWHERE, CUDA, place="a", without=without)
-    assert build(EVERYWHERE, CUDA, place="a", without=without) != first
-    assert build(EVERYWHERE, CUDA, place="a") == build(EVERYWHERE, CUDA, place="longer/b")
+    first = build(device, CUDA, place="a", without=without)
+    assert build(device, CUDA, place="a", without=without) != first
+    assert build(device, CUDA, place="a") == build(device, CUDA, place="longer/b")
 
 
 def test_without_a_seed_sections_have_random_names(tmp_path):
