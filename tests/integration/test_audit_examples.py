@@ -18,10 +18,10 @@ pytestmark = [pytest.mark.torch, pytest.mark.cmake, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module", params=["relu", "rmsnorm-stable"])
-def wheel(request, tmp_path_factory):
+def wheel(request, store, tmp_path_factory):
     place = tmp_path_factory.mktemp(request.param)
     example = ROOT / "examples" / request.param
-    environ = {**os.environ, "BUILDER_STORE": str(place / "store"), "PYTHONPATH": str(ROOT)}
+    environ = {**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT)}
     output(*command("build", example, "--backend", "cpu", "--no-isolation", "--output", place / "dist"), env=environ)
     return Wheel.read(next((place / "dist").glob("*.whl")))
 

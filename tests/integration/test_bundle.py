@@ -42,9 +42,9 @@ torch.testing.assert_close(kernel.silu_and_mul(x), F.silu(gate) * up)
 
 
 @pytest.mark.parametrize("example", CALLS)
-def test_the_client_loads_a_bundled_kernel_and_calls_it(tmp_path, example):
+def test_the_client_loads_a_bundled_kernel_and_calls_it(store, tmp_path, example):
     kernel, dist = EXAMPLES / example, tmp_path / "dist"
-    build = ["build", kernel, "--backend", "cpu", "--no-isolation", "--output", dist, "--store", tmp_path / "store"]
+    build = ["build", kernel, "--backend", "cpu", "--no-isolation", "--output", dist, "--store", store]
     built = subprocess.run([sys.executable, "-m", "builder", *build], capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
     (wheel,) = dist.glob("*.whl")

@@ -3,7 +3,6 @@
 import contextlib
 import http.server
 import os
-import shutil
 import subprocess
 import sys
 import venv
@@ -141,19 +140,18 @@ def test_a_wheel_that_was_changed_on_the_server_is_refused(installer, tmp_path):
 @pytest.mark.torch
 @pytest.mark.cmake
 @pytest.mark.slow
-def test_the_real_kernel_is_installed_for_the_installed_torch_and_called(tmp_path):
+def test_the_real_kernel_is_installed_for_the_installed_torch_and_called(store, tmp_path):
     dist = tmp_path / "dist"
-    build = ["build", RELU, "--backend", "cpu", "--no-isolation", "--output", dist, "--store", tmp_path / "store"]
+    build = ["build", RELU, "--backend", "cpu", "--no-isolation", "--output", dist, "--store", store]
     built = subprocess.run([sys.executable, "-m", "builder", *build], capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
     site = publish(tmp_path, WRONG)
     python = tmp_path / "venv" / "bin" / "python"
-    venv.create(tmp_path / "venv", with_pip=True)
+    venv.create(tmp_path / "venv")
     (own,) = (tmp_path / "venv").glob("lib/python*/site-packages")
     import torch  # noqa: PLC0415  only this test needs it
 
-    for stale in own.glob("setuptools*"):  # torch needs a newer one, which it has beside it
-        shutil.rmtree(stale)
+    # pip is beside torch: to bring one takes seconds.
     (own / "torch.pth").write_text(f"{Path(torch.__file__).parents[1]}\n")
     with served(site) as (address, _):
         command = [*pip(python), "--index-url", f"{address}/for/torch213-cpu/simple/", "relu"]
