@@ -6,6 +6,7 @@ import os
 import pytest
 
 from tests.given import kernels, processes
+from tests.given.files import edit, write
 
 
 @pytest.fixture(scope="session")
@@ -46,6 +47,16 @@ def tiny(tmp_path):
 def plain(tmp_path):
     """A copy of the kernel without a framework."""
     return kernels.copied(kernels.PLAIN, tmp_path)
+
+
+@pytest.fixture
+def headed(plain):
+    """The same, with a header that one of its two sources includes."""
+    write(plain, {"csrc/factor.h": "#pragma once\nconstexpr float FACTOR = 2.0f;\n"})
+    edit(plain / "csrc/scale.cpp", 'extern "C" int helper', '#include "factor.h"\n\nextern "C" int helper')
+    edit(plain / "csrc/scale.cpp", "* factor", "* factor * FACTOR")
+    edit(plain / "build.toml", '"csrc/scale.cpp"]', '"csrc/scale.cpp", "csrc/factor.h"]')
+    return plain
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from tests import needs
 from tests.integration import buckets
 from tests.integration.test_compile_cache import (
-    BINDING,
+    OTHER,
     SOURCE,
     Machine,
     pytestmark,
@@ -72,55 +72,55 @@ def machines(tmp_path):
     return [Machine(tmp_path / name) for name in ("one", "two", "three")]
 
 
-def test_what_one_machine_compiled_another_one_takes_from_redis(machines, tiny, redis):
+def test_what_one_machine_compiled_another_one_takes_from_redis(machines, headed, redis):
     one, two, _ = machines
-    first = one.build(tiny, "--cache", redis.url(), "--cache-access", "read-write")
-    assert first.compiled == {BINDING, SOURCE}
-    second = two.build(tiny, "--cache", redis.url())
-    assert second.cached == {BINDING: redis.name, SOURCE: redis.name}
+    first = one.build(headed, "--cache", redis.url(), "--cache-access", "read-write")
+    assert first.compiled == {OTHER, SOURCE}
+    second = two.build(headed, "--cache", redis.url())
+    assert second.cached == {OTHER: redis.name, SOURCE: redis.name}
     assert f"of {redis.name}, which saved" in second.said
     assert second.sha256 == first.sha256
 
 
-def test_what_one_machine_compiled_another_one_takes_from_a_bucket(machines, tiny, bucket):
+def test_what_one_machine_compiled_another_one_takes_from_a_bucket(machines, headed, bucket):
     one, two, _ = machines
-    first = one.build(tiny, "--cache", bucket, "--cache-access", "read-write")
-    second = two.build(tiny, "--cache", bucket)
-    assert second.cached == {BINDING: bucket, SOURCE: bucket}
+    first = one.build(headed, "--cache", bucket, "--cache-access", "read-write")
+    second = two.build(headed, "--cache", bucket)
+    assert second.cached == {OTHER: bucket, SOURCE: bucket}
     assert second.sha256 == first.sha256
 
 
-def test_rights_and_passwords_are_those_of_the_server(machines, tiny, redis):
+def test_rights_and_passwords_are_those_of_the_server(machines, headed, redis):
     one, two, three = machines
     redis.tell("ACL", "SETUSER", "reader", "on", ">secret", "~*", "+get", "+client", "+hello", "+select")
     redis.tell("ACL", "SETUSER", "default", "off")
-    refused = one.build(tiny, "--cache", redis.url("reader:wrong@"))
+    refused = one.build(headed, "--cache", redis.url("reader:wrong@"))
     assert "is not used: wrong credentials" in refused.said
-    reader = two.build(tiny, "--cache", redis.url("reader:secret@"))
+    reader = two.build(headed, "--cache", redis.url("reader:secret@"))
     assert reader.notes == []
-    writer = three.build(tiny, "--cache", redis.url("reader:secret@"), "--cache-access", "read-write")
+    writer = three.build(headed, "--cache", redis.url("reader:secret@"), "--cache-access", "read-write")
     assert "it takes no entries" in writer.said
     assert "--cache-access read" in writer.said
     assert all("secret" not in build.said for build in (refused, reader, writer))
     assert refused.sha256 == reader.sha256 == writer.sha256
 
 
-def test_a_bucket_that_is_not_there_is_named(machines, tiny, bucket):
-    built = machines[0].build(tiny, "--cache", bucket.replace("objects", "nobodys"), "--cache-access", "read-write")
+def test_a_bucket_that_is_not_there_is_named(machines, headed, bucket):
+    built = machines[0].build(headed, "--cache", bucket.replace("objects", "nobodys"), "--cache-access", "read-write")
     assert "there is no such bucket" in built.said
 
 
-def test_a_server_that_ends_in_the_middle_and_one_that_never_answers_fail_nothing(machines, tiny, redis):
+def test_a_server_that_ends_in_the_middle_and_one_that_never_answers_fail_nothing(machines, headed, redis):
     one, two, three = machines
-    first = one.build(tiny, "--cache", redis.url(), "--cache-access", "read-write")
+    first = one.build(headed, "--cache", redis.url(), "--cache-access", "read-write")
     redis.end()
-    gone = two.build(tiny, "--cache", redis.url())
+    gone = two.build(headed, "--cache", redis.url())
     assert f"note: the cache {redis.name} is not used: " in gone.said
     with socket.socket() as silent:  # takes connections, and says nothing
         silent.bind(("127.0.0.1", redis.port))
         silent.listen()
         began = time.monotonic()
-        slow = three.build(tiny, "--cache", redis.url())
+        slow = three.build(headed, "--cache", redis.url())
         assert time.monotonic() - began < 120
     assert "imeout" in slow.said
     assert first.sha256 == gone.sha256 == slow.sha256

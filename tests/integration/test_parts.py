@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.given import processes
-from tests.given.kernels import TINY_CELL
+from tests.given.kernels import PLAIN_CELL
 from tests.integration.test_compile_cache import Machine, pytestmark
 
 pytestmark = [*pytestmark, pytest.mark.slow]
@@ -31,29 +31,29 @@ def part(machine, kernel, shared, which):
     return {file["output"] for file in result["report"]["files"] if file["output"].endswith(".o")}
 
 
-def test_two_machines_compile_each_file_once_and_a_third_links_the_same_bytes(cluster, tiny):
+def test_two_machines_compile_each_file_once_and_a_third_links_the_same_bytes(cluster, headed):
     (one, two, three), shared = cluster
     with ThreadPoolExecutor(2) as pool:
-        first, second = pool.map(lambda each: part(each[0], tiny, shared, each[1]), ((one, "1/2"), (two, "2/2")))
+        first, second = pool.map(lambda each: part(each[0], headed, shared, each[1]), ((one, "1/2"), (two, "2/2")))
     assert not first & second
     assert abs(len(first) - len(second)) <= 1
-    whole = three.build(tiny, "--cache", str(shared))
+    whole = three.build(headed, "--cache", str(shared))
     assert whole.compiled == set()
     assert set(whole.cached.values()) == {str(shared)}
-    assert whole.sha256 == three.build(tiny, "--no-cache").sha256
+    assert whole.sha256 == three.build(headed, "--no-cache").sha256
 
 
-def test_without_a_machine_that_died_the_wheel_is_the_same(cluster, tiny):
+def test_without_a_machine_that_died_the_wheel_is_the_same(cluster, headed):
     (one, two, three), shared = cluster
     options = ("--cache", str(shared), "--cache-access", "read-write", "--part", "2/2")
     dying = subprocess.Popen(
-        processes.command(*two.options(tiny, *options)),
+        processes.command(*two.options(headed, *options)),
         env=two.env,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
     try:
-        part(one, tiny, shared, "1/2")
+        part(one, headed, shared, "1/2")
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline and not list((two.store / "compiled").glob("*/*")):
             time.sleep(0.05)
@@ -61,21 +61,21 @@ def test_without_a_machine_that_died_the_wheel_is_the_same(cluster, tiny):
     finally:
         dying.kill()
         dying.wait()
-    whole = three.build(tiny, "--cache", str(shared))
+    whole = three.build(headed, "--cache", str(shared))
     assert whole.cached
-    assert whole.sha256 == three.build(tiny, "--no-cache").sha256
+    assert whole.sha256 == three.build(headed, "--no-cache").sha256
 
 
-def test_more_parts_than_files_is_no_mistake(cluster, tiny):
+def test_more_parts_than_files_is_no_mistake(cluster, headed):
     (one, _, _), shared = cluster
-    assert part(one, tiny, shared, "999/999") == set()
+    assert part(one, headed, shared, "999/999") == set()
 
 
-def test_a_part_asks_nobody_for_what_only_a_load_test_needs(builder, tiny, tmp_path):
-    with (tiny / "build.toml").open("a") as config:
+def test_a_part_asks_nobody_for_what_only_a_load_test_needs(builder, headed, tmp_path):
+    with (headed / "build.toml").open("a") as config:
         config.write('\n[wheel]\nrequires = ["no-such-package-of-any-index"]\n')
     (tmp_path / "shared").mkdir()
     shared = ("--cache", tmp_path / "shared", "--cache-access", "read-write", "--part", "1/2")
-    (result,) = json.loads(builder("build", tiny, "--variant", TINY_CELL, "--json", *shared, check=0).stdout)
+    (result,) = json.loads(builder("build", headed, "--variant", PLAIN_CELL, "--json", *shared, check=0).stdout)
     assert result["status"] == "compiled"
     assert result["report"]["files"]
