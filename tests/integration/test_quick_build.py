@@ -1,32 +1,19 @@
 """A quick build of a CUDA kernel by the pinned nvcc, from its config to what becomes of its wheel."""
 
 import json
-import shutil
 import zipfile
-from pathlib import Path
 
 import pytest
 
 from tests.given.kernels import linux
 
-ROOT = Path(__file__).parent.parent.parent
-TINY = ROOT / "tests/data/kernels/tiny"
-VARIANT = "torch-stable-abi210-cu130-x86_64-linux"
-SOURCE = """
-#include "twice.h"
-
-__global__ void twice_kernel(const float *input, float *output, int64_t n) {
-  for (int64_t i = threadIdx.x; i < n; i += blockDim.x) output[i] = FACTOR * input[i];
-}
-
-void twice(const float *input, float *output, int64_t n) { twice_kernel<<<1, 32>>>(input, output, n); }
-"""
+VARIANT = "ctypes-cu130-x86_64-linux"
 COMPONENTS = """
 [kernel.special]
 backend = "cuda"
-depends = ["torch"]
+depends = []
 cuda-capabilities = ["8.0", "9.0a"]
-src = ["csrc/twice.cu", "csrc/twice.h"]
+src = ["csrc/special.cu"]
 
 [kernel.open]
 backend = "cuda"
@@ -44,16 +31,14 @@ pytestmark = [
 
 
 @pytest.fixture
-def kernel(tmp_path):
-    folder = Path(shutil.copytree(TINY, tmp_path / "tiny"))
-    config = (folder / "build.toml").read_text()
-    config = config[: config.index("[kernel.")].replace('backends = ["cpu"]', 'backends = ["cuda"]')
-    (folder / "build.toml").write_text(config + COMPONENTS)
-    (folder / "csrc/twice.cu").write_text(SOURCE)
-    (folder / "csrc/open.cu").write_text("__global__ void open_kernel() {}\n")
-    binding = folder / "torch-ext/torch_binding.cpp"
-    binding.write_text(binding.read_text().replace("TORCH_EXTENSION_NAME, CPU, ops", "TORCH_EXTENSION_NAME, CUDA, ops"))
-    return folder
+def kernel(plain):
+    config = (plain / "build.toml").read_text()
+    config = config[: config.index("[kernel.")].replace('backends = ["cpu", "cuda"]', 'backends = ["cuda"]')
+    config = config.replace('backend-exports = { cuda = ["last_error"] }\n', "").replace('"plain_*", ', "")
+    (plain / "build.toml").write_text(config + COMPONENTS)
+    for name in ("special", "open"):
+        (plain / f"csrc/{name}.cu").write_text(f"__global__ void {name}_kernel() {{}}\n")
+    return plain
 
 
 @pytest.fixture
@@ -69,13 +54,13 @@ def made(build, kernel, tmp_path):
 
 def archs(wheel):
     with zipfile.ZipFile(wheel) as archive:
-        return json.loads(archive.read("tiny/metadata.json"))["backend"]["archs"]
+        return json.loads(archive.read("plain/metadata.json"))["backend"]["archs"]
 
 
 def test_a_quick_wheel_has_the_code_of_its_gpu_and_is_told_apart_everywhere(builder, made, tmp_path):
     status, quick = made("--archs", "9.0")
     assert (status, archs(quick)) == ("built", ["9.0", "9.0a"])
-    assert quick.name.startswith("tiny-1.0.0.dev0+torch.stable210.cu130-")
+    assert quick.name.startswith("plain-1.0.0.dev0+ctypes.cu130-")
     audited = builder("audit", quick)
     assert audited.returncode == 0, audited.stdout
     assert "it is not for release: built for 9.0 alone" in audited.stdout
@@ -83,7 +68,7 @@ def test_a_quick_wheel_has_the_code_of_its_gpu_and_is_told_apart_everywhere(buil
     status, full = made()
     assert status == "built"
     assert {"7.5", "8.0", "9.0a", "12.1+PTX"} < set(archs(full))
-    assert full.name.startswith("tiny-1.0.0+torch.stable210.cu130-")
+    assert full.name.startswith("plain-1.0.0+ctypes.cu130-")
     assert made("--archs", "9.0")[0] == "hit"
     assert made() == ("hit", full)
 
