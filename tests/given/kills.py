@@ -4,6 +4,9 @@ import contextlib
 import os
 import signal
 import sys
+import traceback
+
+from tests.paths import ROOT
 
 _CHANGES = {"subprocess.Popen"} | {
     f"os.{name}" for name in ("chmod", "link", "mkdir", "remove", "rename", "rmdir", "symlink", "truncate", "utime")
@@ -13,36 +16,36 @@ _CHANGES = {"subprocess.Popen"} | {
 def before_each_change(act):
     """Run something again and again, and yield what it would have done next when it was killed.
 
-    The first process is killed before it first changes a file or starts a process, the second before it does so a
-    second time, and so on, until one comes to its end.
+    Each process is killed before it first changes a file, or starts a process, from a place of the code from which none
+    before it was killed. The last one comes to its end.
     """
-    number, name = 0, "nothing yet"
-    while name:
-        number += 1
+    places = set()
+    while True:
         reading, writing = os.pipe()
         child = os.fork()
         if child == 0:
-            _run(act, number, writing)
+            _run(act, places, writing)
         os.close(writing)
         with os.fdopen(reading, encoding="utf-8") as pipe:
-            name = pipe.read()
+            place = pipe.read()
         status = os.waitpid(child, 0)[1]
-        assert status == (signal.SIGKILL if name else 0), status
-        if name:
-            yield name
+        assert status == (signal.SIGKILL if place else 0), status
+        if not place:
+            return
+        places.add(place)
+        yield place.partition(" ")[0]
 
 
-def _run(act, number, writing):
-    left = number
-
+def _run(act, places, writing):
     def hook(event, arguments):
-        nonlocal left
         # A file that is only read is no change; some are opened by their descriptor.
         writes = event == "open" and isinstance(arguments[0], (str, bytes)) and arguments[2] & (os.O_WRONLY | os.O_RDWR)
         if writes or event in _CHANGES:
-            left -= 1
-            if left == 0:
-                os.write(writing, event.encode())
+            stack = traceback.walk_stack(sys._getframe(1))  # noqa: SLF001  there is no other way to a frame
+            own = [f"{frame.f_code.co_filename}:{line}" for frame, line in stack]
+            place = " ".join((event, *(line for line in own if line.startswith(f"{ROOT}/builder/"))))
+            if place not in places:
+                os.write(writing, place.encode())
                 os.kill(os.getpid(), signal.SIGKILL)
 
     null = os.open(os.devnull, os.O_RDWR)
