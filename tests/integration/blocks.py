@@ -7,6 +7,8 @@ import sys
 import venv
 from pathlib import Path
 
+from tests.given.files import program
+
 ROOT = Path(__file__).parents[2]
 _BLOCK = re.compile(r"^```bash\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
@@ -32,12 +34,11 @@ def run(page, folder, *, replace=()):
 
 def _environment(folder):
     """Make an environment that has what the one of these tests has, and `builder` on PATH."""
-    venv.create(folder, with_pip=True)
+    venv.create(folder, with_pip=False)
     (site,) = folder.glob("lib/python*/site-packages")
     import torch  # noqa: PLC0415  only a test that runs needs it
 
     (site / "tests.pth").write_text(f"{ROOT}\n{Path(torch.__file__).parents[1]}\n")
-    command = folder / "bin" / "builder"
-    command.write_text(f"#!{folder / 'bin' / 'python'}\nfrom builder.cli import main\nmain()\n")
-    command.chmod(0o755)
+    for name, module in (("builder", "builder.cli"), ("pip", "pip._internal.cli.main")):  # ensurepip takes seconds
+        program(folder / "bin" / name, f"#!{folder / 'bin' / 'python'}\nfrom {module} import main\nmain()\n")
     return folder / "bin"
