@@ -44,6 +44,7 @@ extension = "half"
 """
 CLASSIC = {
     "csrc/binding.cpp": """
+#include <ATen/core/Tensor.h>
 #include <torch/library.h>
 #include "registration.h"
 at::Tensor scaled(const at::Tensor& x);
@@ -51,7 +52,7 @@ TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) { ops.def("scale(Tensor x) -> Te
 TORCH_LIBRARY_IMPL_EXPAND(TORCH_EXTENSION_NAME, CPU, ops) { ops.impl("scale", &scaled); }
 REGISTER_EXTENSION(TORCH_EXTENSION_NAME)
 """,
-    "csrc/scale.cpp": "#include <ATen/ATen.h>\nat::Tensor scaled(const at::Tensor& x) { return x * BY; }\n",
+    "csrc/scale.cpp": "#include <ATen/core/Tensor.h>\nat::Tensor scaled(const at::Tensor& x) { return x.mul(BY); }\n",
 }
 STABLE = {
     "csrc/binding.cpp": """
@@ -75,7 +76,7 @@ torch::stable::Tensor scaled(const torch::stable::Tensor& x) {
 }
 MODULE = {
     "csrc/binding.cpp": """
-#include <torch/extension.h>
+#include <torch/csrc/utils/pybind.h>
 at::Tensor scaled(const at::Tensor& x);
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("scale", &scaled); }
 """,
@@ -142,9 +143,9 @@ def test_both_libraries_are_built_audited_loaded_and_called(tmp_path, abi):
 
 
 def test_a_library_without_ops_refuses_the_wheel_though_the_other_has_some(tmp_path):
-    binding = CLASSIC["csrc/binding.cpp"].replace("TORCH_LIBRARY_EXPAND", "#ifndef HALF\nTORCH_LIBRARY_EXPAND", 1)
-    files = CLASSIC | {"csrc/binding.cpp": binding.replace("REGISTER", "#endif\nREGISTER")}
-    write(tmp_path / "kernel", files, "", "from ._ops import ops\n")
+    binding = STABLE["csrc/binding.cpp"].replace("STABLE_TORCH", "#ifndef HALF\nSTABLE_TORCH", 1)
+    files = STABLE | {"csrc/binding.cpp": f"{binding}#endif\n"}
+    write(tmp_path / "kernel", files, KERNELS["stable"][1], "from ._ops import ops\n")
     done = build(tmp_path)
     assert done.returncode != 0
     assert "registers no op in '_pair_half_cpu_" in done.stderr
@@ -158,7 +159,7 @@ NEITHER = (
 
 @pytest.mark.parametrize(("torch", "has"), [("<2.0", False), (">=2.0", True)])
 def test_a_cell_without_an_extension_has_nothing_of_it_and_is_imported(tmp_path, torch, has):
-    write(tmp_path / "kernel", CLASSIC, "", NEITHER)
+    write(tmp_path / "kernel", STABLE, KERNELS["stable"][1], NEITHER)
     config = tmp_path / "kernel/build.toml"
     text = config.read_text(encoding="utf-8").replace(
         "[extension.half]", f'[extension.half]\nwhen = {{ torch = "{torch}" }}'

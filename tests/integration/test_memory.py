@@ -3,15 +3,14 @@
 import contextlib
 import json
 import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent.parent
-VARIANT = "torch-stable-abi210-cpu-x86_64-linux"
+from tests.given.files import edit
+from tests.given.kernels import PLAIN_CELL, linux
+from tests.given.processes import builder
+
 LIMIT = 560 << 20
 HOG = """
 #define A 1,2,3,4,5,6,7,8,
@@ -42,9 +41,8 @@ def cgroup():
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.torch,
     pytest.mark.cmake,
-    pytest.mark.skipif(sys.platform != "linux" or os.uname().machine != "x86_64", reason="pinned for x86_64-linux"),
+    linux,
 ]
 
 
@@ -58,54 +56,37 @@ def group():
 
 
 @pytest.fixture
-def kernel(tmp_path):
+def kernel(plain):
     """A kernel with two files that together take more than the group has, and one at a time do not."""
-    path = Path(shutil.copytree(ROOT / "tests/data/kernels/tiny", tmp_path / "tiny"))
     for name in ("one", "two"):
-        (path / f"csrc/{name}.cpp").write_text(HOG.format(name=name))
-    config = path / "build.toml"
-    config.write_text(
-        config.read_text().replace('"csrc/twice.cpp"', '"csrc/twice.cpp", "csrc/one.cpp", "csrc/two.cpp"')
-    )
-    return path
+        (plain / f"csrc/{name}.cpp").write_text(HOG.format(name=name))
+    edit(plain / "build.toml", '"csrc/scale.cpp"', '"csrc/scale.cpp", "csrc/one.cpp", "csrc/two.cpp"')
+    return plain
+
+
+@pytest.fixture
+def own(new_store, kernel, tmp_path):
+    """A store whose environment was made outside the group, where memory is no matter."""
+    store = new_store(tmp_path / "store")
+    builder("why", kernel, "--variant", PLAIN_CELL, store=store, check=0)
+    return store
 
 
 def build(group, kernel, store, *options, env=None):
-    command = [sys.executable, "-m", "builder", "build", str(kernel), "--variant", VARIANT, "--json", *options]
     # The shell enters the group before it becomes the build, so that all of it counts.
-    script = f'echo $$ > {group}/cgroup.procs && exec "$@"'
-    env = {**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT), **(env or {})}
-    return subprocess.run(
-        ["/bin/sh", "-c", script, "sh", *command],
-        env=env,
-        cwd=kernel.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    enters = ("/bin/sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh")
+    arguments = ("build", kernel, "--variant", PLAIN_CELL, "--json", *options)
+    return builder(*arguments, prefix=enters, store=store, env=env, cwd=kernel.parent, check=0)
 
 
-def warm(store, kernel):
-    """Make the environment outside the group, where memory is no matter."""
-    env = {**os.environ, "BUILDER_STORE": str(store), "PYTHONPATH": str(ROOT)}
-    subprocess.run(
-        [sys.executable, "-m", "builder", "why", str(kernel), "--variant", VARIANT],
-        env=env, capture_output=True, check=True,
-    )  # fmt: skip
-
-
-def test_admission_keeps_a_build_within_its_memory(group, kernel, tmp_path):
-    warm(tmp_path / "store", kernel)
-    done = build(group, kernel, tmp_path / "store", "--jobs", "2")
-    assert done.returncode == 0, done.stderr
+def test_admission_keeps_a_build_within_its_memory(group, kernel, own):
+    done = build(group, kernel, own, "--jobs", "2")
     assert "alone" not in done.stderr
     assert json.loads(done.stdout)[0]["status"] == "built"
 
 
 @pytest.mark.parametrize("env", [{}, {"CCACHE_DISABLE": "1"}], ids=["cached", "without a cache"])
-def test_a_build_that_was_allowed_too_much_is_named_and_retried_alone(group, kernel, tmp_path, env):
-    warm(tmp_path / "store", kernel)
-    done = build(group, kernel, tmp_path / "store", "--jobs", "2", "--memory", "32G", env=env)
-    assert done.returncode == 0, done.stderr
+def test_a_build_that_was_allowed_too_much_is_named_and_retried_alone(group, kernel, own, env):
+    done = build(group, kernel, own, "--jobs", "2", "--memory", "32G", env=env)
     assert "Killed signal terminated program" in done.stderr
     assert "built again, alone" in done.stderr

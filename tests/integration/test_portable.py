@@ -192,11 +192,17 @@ def test_every_standard_is_linked_so(tmp_path, standard):
     assert returned(path) == ["0"]
 
 
+@pytest.fixture(scope="module")
+def compiled_once(tmp_path_factory):
+    """A folder of builds that differ in how they link alone."""
+    return tmp_path_factory.mktemp("linkers")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("linker", ["gold", "lld", "mold"])
-def test_every_linker_links_so(tmp_path, linker):
+def test_every_linker_links_so(compiled_once, linker):
     needs.program(f"ld.{linker}")
-    path = library(tmp_path / "build", f"-DCMAKE_MODULE_LINKER_FLAGS=-fuse-ld={linker}")
+    path = library(compiled_once, f"-DCMAKE_MODULE_LINKER_FLAGS=-fuse-ld={linker}")
     assert policy(path) <= (2, 28)
     assert set(unversioned(path)) <= {START_THREAD}
     assert returned(path) == ["0"]
@@ -209,13 +215,17 @@ def test_clang_links_so(tmp_path):
     assert returned(path) == ["0"]
 
 
-@pytest.mark.slow
-def test_aarch64_is_linked_so(tmp_path):
+@pytest.fixture(scope="module")
+def aarch64(tmp_path_factory):
     needs.program("aarch64-linux-gnu-g++")
-    path = library(tmp_path / "build", *CROSS)
-    assert Extension.read(path.name, path.read_bytes()).machine == "aarch64"
-    assert policy(path) <= (2, 28)
-    assert unversioned(path) == []
+    return library(tmp_path_factory.mktemp("aarch64"), *CROSS)
+
+
+@pytest.mark.slow
+def test_aarch64_is_linked_so(aarch64):
+    assert Extension.read(aarch64.name, aarch64.read_bytes()).machine == "aarch64"
+    assert policy(aarch64) <= (2, 28)
+    assert unversioned(aarch64) == []
 
 
 MAIN = """
@@ -229,13 +239,11 @@ int main(int count, char **names) {
 
 
 @pytest.mark.slow
-def test_a_library_for_aarch64_works(tmp_path):
-    needs.program("aarch64-linux-gnu-g++")
+def test_a_library_for_aarch64_works(aarch64, tmp_path):
     needs.program("qemu-aarch64-static")
-    path = library(tmp_path / "build", *CROSS)
     (tmp_path / "main.c").write_text(MAIN, encoding="utf-8")
     rendered.run(["aarch64-linux-gnu-gcc", tmp_path / "main.c", "-o", tmp_path / "main", "-ldl"])
-    done = rendered.run(["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu", tmp_path / "main", path])
+    done = rendered.run(["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu", tmp_path / "main", aarch64])
     assert done.returncode == 0, done.output
 
 
