@@ -42,8 +42,8 @@ def _run(act, places, writing):
         writes = event == "open" and isinstance(arguments[0], (str, bytes)) and arguments[2] & (os.O_WRONLY | os.O_RDWR)
         if writes or event in _CHANGES:
             stack = traceback.walk_stack(sys._getframe(1))  # noqa: SLF001  there is no other way to a frame
-            own = [f"{frame.f_code.co_filename}:{line}" for frame, line in stack]
-            place = " ".join((event, *(line for line in own if line.startswith(f"{ROOT}/builder/"))))
+            own = (f"{frame.f_code.co_filename}:{line}" for frame, line in stack)
+            place = f"{event} {next((line for line in own if line.startswith(f'{ROOT}/builder/')), '')}"
             if place not in places:
                 os.write(writing, place.encode())
                 os.kill(os.getpid(), signal.SIGKILL)
