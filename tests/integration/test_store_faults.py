@@ -4,49 +4,21 @@ import json
 import os
 import shutil
 import subprocess
-import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from builder import cli
 from tests import needs
 from tests.cli.folders import write
 from tests.given import processes
-from tests.given.files import names, only_wheel, sha256
+from tests.given.files import edit, names, only_wheel, sha256
 from tests.given.files import write as write_files
-from tests.given.kernels import TINY, linux
-
-KILLS = 200
-STREAMS = 2
-# Builds again and again in processes that have everything imported, and kills each at a random moment.
-KILLER = """
-import json, os, random, signal, sys, time
-from builder import cli
-from builder.cli import build
-seed, rounds, span, *arguments = sys.argv[1:]
-dice, ended = random.Random(int(seed)), 0
-for _ in range(int(rounds)):
-    child = os.fork()
-    if child == 0:
-        null = os.open(os.devnull, os.O_RDWR)
-        for descriptor in (0, 1, 2):
-            os.dup2(null, descriptor)
-        sys.argv = ["builder", *arguments]
-        try:
-            cli.main()
-        except SystemExit as end:
-            os._exit(end.code or 0)
-        os._exit(1)
-    time.sleep(dice.uniform(0, float(span)))
-    os.kill(child, signal.SIGKILL)
-    status = os.waitpid(child, 0)[1]
-    if status != signal.SIGKILL:
-        assert status == 0, status
-        ended += 1
-print(json.dumps(ended))
-"""
+from tests.given.kernels import PLAIN, PLAIN_CELL, copied, linux
+from tests.given.kills import before_each_change
 
 pytestmark = [
     pytest.mark.torch,
@@ -74,24 +46,17 @@ def build(tmp_path):
 
 
 @pytest.mark.slow
-def test_after_200_kills_a_build_gives_the_right_wheel_and_nothing_is_left(build, plain, tmp_path):
+def test_after_a_kill_before_each_change_a_build_gives_the_right_wheel_and_nothing_is_left(
+    build, plain, monkeypatch, tmp_path
+):
     right = build(plain, store=tmp_path / "other")["sha256"]
-    began = time.monotonic()
-    build(plain, "--rebuild")
-    span = time.monotonic() - began
     (tmp_path / "temporary").mkdir()
-    parts = ["build", plain, "--no-isolation", "--output", tmp_path / "dist", "--rebuild", "--json"]
-    killers = [
-        subprocess.Popen(
-            [sys.executable, "-c", KILLER, str(seed), str(KILLS // STREAMS), str(span), *map(str, parts)],
-            env=processes.variables(tmp_path / "store", {"TMPDIR": tmp_path / "temporary"}),
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for seed in range(STREAMS)
-    ]
-    ended = [json.loads(killer.communicate()[0]) for killer in killers]
-    assert all(count < KILLS // STREAMS for count in ended), "nothing was killed: this test shows nothing"
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    own = ("--output", tmp_path / "dist", "--store", tmp_path / "store")
+    arguments = [*map(str, ("build", plain, "--no-isolation", "--rebuild", "--json", *own))]
+    changes = {*before_each_change(lambda: cli.run(arguments))}
+    assert changes >= {"open", "os.mkdir", "os.remove", "os.rename"}
     assert build(plain)["sha256"] == right
     assert sha256(only_wheel(tmp_path / "dist")) == right
     assert [name for name in names(tmp_path / "store/wheels") if name.startswith(".")] == []
@@ -99,10 +64,12 @@ def test_after_200_kills_a_build_gives_the_right_wheel_and_nothing_is_left(build
 
 
 @pytest.mark.slow
-def test_of_8_processes_that_build_one_cell_one_compiles_and_all_get_it(build, tiny, tmp_path):
-    (tiny / "csrc/factor.h").write_text(f"#pragma once\n// {tmp_path}\nconstexpr float FACTOR = 2.0f;\n")
+def test_of_8_processes_that_build_one_cell_one_compiles_and_all_get_it(build, tmp_path):
+    kernel = copied(PLAIN, tmp_path / "own")
     with ThreadPoolExecutor(8) as pool:
-        done = list(pool.map(lambda n: build(tiny, "--output", tmp_path / f"dist{n}"), range(8)))
+        done = list(
+            pool.map(lambda n: build(kernel, "--variant", PLAIN_CELL, "--output", tmp_path / f"dist{n}"), range(8))
+        )
     assert sorted(result["status"] for result in done) == ["built", *["hit"] * 7]
     assert len({result["sha256"] for result in done}) == 1
     assert all(sha256(Path(result["wheel"])) == result["sha256"] for result in done)
@@ -112,11 +79,11 @@ def test_of_8_processes_that_build_one_cell_one_compiles_and_all_get_it(build, t
 def test_processes_that_build_different_cells_each_get_their_own(build, tmp_path):
     found = []
     for n in range(4):
-        kernel = Path(shutil.copytree(TINY, tmp_path / f"tiny{n}"))
-        (kernel / "csrc/factor.h").write_text(f"#pragma once\n// {tmp_path}\nconstexpr float FACTOR = {n}.0f;\n")
+        kernel = copied(PLAIN, tmp_path / f"own{n}")
+        edit(kernel / "build.toml", "ANSWER = 42", f"ANSWER = {n + 1}")
         found.append(kernel)
     with ThreadPoolExecutor(4) as pool:
-        done = list(pool.map(lambda kernel: build(kernel, "--output", kernel / "dist"), found))
+        done = list(pool.map(lambda kernel: build(kernel, "--variant", PLAIN_CELL, "--output", kernel / "dist"), found))
     assert [result["status"] for result in done] == ["built"] * 4
     assert len({result["sha256"] for result in done}) == 4
 
