@@ -91,9 +91,9 @@ def test_a_folder_of_the_user_goes_first(tmp_path, how):
 @pytest.mark.slow
 @pytest.mark.network
 @pytest.mark.skipif(sys.platform != "linux" or os.uname().machine != "x86_64", reason="pinned for x86_64-linux")
-def test_builder_builds_with_the_wheel_and_knows_a_folder_by_its_content(tmp_path):
+def test_builder_builds_with_the_wheel_and_knows_a_folder_by_its_content(new_store, tmp_path):
     path = kernel(tmp_path)
-    base = {**os.environ, "BUILDER_STORE": str(tmp_path / "store"), "PYTHONPATH": str(rendered.ROOT)}
+    base = {**os.environ, "BUILDER_STORE": str(new_store(tmp_path / "store")), "PYTHONPATH": str(rendered.ROOT)}
     base.pop("CUTLASS_SRC_DIR", None)
     command = [sys.executable, "-m", "builder", "build", path, "--variant", VARIANT, "--output", tmp_path / "dist"]
     first = rendered.run(command, env=base)

@@ -13,11 +13,10 @@ from builder.environment import compilers, debian
 from builder.environment.download import Fetching, UnreachableError
 from builder.errors import NotHereError
 from builder.store import Store
+from tests.given.kernels import PLAIN, PLAIN_CELL
 from tests.paths import ROOT
 
-TINY = ROOT / "tests/data/kernels/tiny"
 HERE, CROSS = "x86_64-linux", "aarch64-linux"
-NATIVE = f"torch-stable-abi210-cpu-{HERE}"
 SOURCE = """
 #include <regex>
 #include <vector>
@@ -66,9 +65,9 @@ def test_a_wheel_is_the_same_from_two_stores_without_a_compiler(folders, without
             "-m",
             "builder",
             "build",
-            TINY,
+            PLAIN,
             "--variant",
-            NATIVE,
+            PLAIN_CELL,
             "--toolchain",
             "pinned",
             "--json",
