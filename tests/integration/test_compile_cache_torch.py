@@ -11,6 +11,7 @@ from tests.given.kernels import linux
 from tests.paths import ROOT
 
 CLASSIC = ROOT / "tests/data/kernels/classic"
+REBUILD = ("--rebuild", "--load-test", "skip")
 PLAIN = """\
 #include <cuda_fp16.h>
 
@@ -42,7 +43,7 @@ def for_torch(build, kernel):
     """Build for a torch; return the digest of the wheel, and the sources that were compiled."""
 
     def run(torch, *options):
-        result, _ = build(kernel, "--variant", f"torch{torch}-cxx11-cu130-x86_64-linux", "--rebuild", *options)
+        result, _ = build(kernel, "--variant", f"torch{torch}-cxx11-cu130-x86_64-linux", *REBUILD, *options)
         outputs = [file["output"] for file in result["report"]["files"] if "cache" not in file]
         found = [re.search(r"\.dir/((?:csrc|torch-ext)/.*)\.o$", output) for output in outputs]
         return result["sha256"], {each[1] for each in found if each}

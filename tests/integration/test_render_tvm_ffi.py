@@ -107,8 +107,8 @@ def test_a_component_for_a_newer_toolkit_is_left_out_of_a_tvm_ffi_kernel_too(tmp
 
 @pytest.mark.torch
 @rendered.needs_torch
-def test_the_public_client_loads_the_bundled_wheel_and_calls_it_with_every_array(tmp_path):
-    build = ["build", EXAMPLE, "--variant", "tvm-ffi01-cpu-x86_64-linux", "--store", tmp_path / "store"]
+def test_the_public_client_loads_the_bundled_wheel_and_calls_it_with_every_array(store, tmp_path):
+    build = ["build", EXAMPLE, "--variant", "tvm-ffi01-cpu-x86_64-linux", "--store", store]
     env = rendered.environment(PYTHONPATH=rendered.ROOT)
     done = rendered.run([sys.executable, "-m", "builder", *build, "--output", tmp_path / "dist"], env=env)
     assert done.returncode == 0, done.output
