@@ -61,6 +61,7 @@ lint: $(SETUP)-lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy examples/demo.py
 	$(BIN)/gersemi --check cmake
 
 format: $(SETUP)-lint

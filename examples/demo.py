@@ -78,13 +78,13 @@ def clean_environment(kernel: str, path: Path) -> None:
     cell = matrix.select(load(ROOT / "examples" / kernel).config, [row for row in matrix.rows() if row.set == "release"])
     wanted = pins.Requirement.of(next(each for each in cell if each.variant == KERNELS[kernel]), "")
     known = pins.load()
-    found = interpreters.interpreter_for(known, wanted, finders=where)
+    found = interpreters.interpreter_for(known, wanted, search=lambda tag: interpreters.find(tag, finders=where))
     uv = str(Path(sys.executable).with_name("uv"))
     subprocess.run([uv, "venv", "--quiet", "--clear", "--python", str(found.path), str(path)], check=True)
     cache = default_store() / "uv"
     cache.mkdir(parents=True, exist_ok=True)
     pinned = known.environment(replace(wanted, python=found.tag))
-    fetch.install(pinned, into=path, cache=cache, finders=where, progress=lambda _: None)
+    fetch.Installer(finders=where).install(pinned, into=path, cache=cache)
     print(f"   clean environment with torch: {time.monotonic() - began:.1f} s")
 
 
