@@ -38,8 +38,10 @@ elif "-o" in words:
     open(words[words.index("-o") + 1], "w").close()
 """
 RUN = """
-import os, runpy, sys
+import os, runpy, sys, sysconfig
 import torch
+# Older setuptools adds the flags with which Python was compiled, whatever CFLAGS says.
+sysconfig.get_config_vars()["CFLAGS"] = ""
 torch.version.cuda = "13.0"
 torch.cuda.is_available = lambda: True
 torch.cuda._is_compiled = lambda: True
