@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from builder.cli.arguments import SIZE, OneOf, taken, together
-from builder.compile_cache import Access, CacheOptions
+from builder.compile_cache import Access
 from builder.matrix.selection import Scope
 from builder.plan.ask import Ask
 from builder.store import Store
@@ -16,7 +16,6 @@ from builder.wheel.options import BuildOptions
 cache_options = together(
     click.option(
         "--cache",
-        "url",
         metavar="URL",
         envvar="BUILDER_CACHE",
         callback=lambda _ctx, _param, value: value or None,
@@ -25,7 +24,6 @@ cache_options = together(
     ),
     click.option(
         "--cache-access",
-        "access",
         type=OneOf(Access, name="access"),
         envvar="BUILDER_CACHE_ACCESS",
         default=Access.READ.value,
@@ -34,7 +32,6 @@ cache_options = together(
     ),
     click.option(
         "--cache-size",
-        "limit",
         type=SIZE,
         envvar="BUILDER_CACHE_SIZE",
         default="10G",
@@ -42,18 +39,16 @@ cache_options = together(
     ),
     click.option("--no-cache", is_flag=True, help="Compile every file, and keep none."),
 )
-"""The cache of compiled files; the names are those of the fields of `CacheOptions`."""
+"""The cache of compiled files; the options are named like fields of `Ask`."""
 
 
-def ask_of(*, store: Path, no_isolation: bool = False, no_cache: bool = False, **given: Any) -> Ask:
-    """Make an ask from options; each is named like a field of the ask, its scope, its cache or its build options."""
-    cache = CacheOptions(**taken(CacheOptions, given))
+def ask_of(*, store: Path, no_isolation: bool = False, **given: Any) -> Ask:
+    """Make an ask from options; each is named like a field of the ask, its scope or its build options."""
     return Ask(
         scope=Scope(**taken(Scope, given)),
         options=BuildOptions(**taken(BuildOptions, given)),
         store=Store(store),
         environ=dict(os.environ),
         isolation=not no_isolation,
-        cache=None if no_cache else cache,
         **given,
     )

@@ -1,5 +1,6 @@
 """`builder build`: build the wheels of a kernel."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -31,8 +32,8 @@ from builder.cli.selecting import (
     unbundled_option,
     variants_option,
 )
+from builder.make import reproducible
 from builder.make.part import Part
-from builder.make.reproducible import Rules
 from builder.plan import choosing, dry_run, kernels, size_estimate
 from builder.plan.ask import KernelBuild, own_cores, own_memory
 from builder.plan.kernels import Chosen
@@ -112,16 +113,18 @@ def command(
 
     Without --variant, build every cell that this machine can build, and give the reason for the others.
     """
+    experiments = json.loads(experiment)
     ask = ask_of(
         kernels=named.folders,
         several=named.several,
         only_possible=not given["variants"],
         crosses=bool(given["systems"] or given["variants"]),
-        rules=Rules.from_json(experiment),
+        without=reproducible.in_order(experiments.get("without", ())),
+        variables=experiments.get("variables", {}),
         **given,
     )
     ask.require_possible(dry_run=previews)
-    if ask.engine == "nix" and ask.cache is not None and ask.cache.url is not None:
+    if ask.engine == "nix" and ask.cache is not None:
         terminal.err("note: builds by Nix keep compiled files in Nix's store (--per-file): the cache is not used")
     chosen = choosing.choose(ask)
     code = building.say_who_is_left_out(chosen)

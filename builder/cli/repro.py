@@ -58,7 +58,7 @@ def command(
     The exit code is 1 if they differ. With --against, build once and compare with a published wheel.
     """
     difference.check_reader()
-    reproducible.check(without)
+    without = reproducible.in_order(without)
     wanted = _variations(vary)
     published = None if against is None else inputs.Published.read(against)
     loaded = kernels.load(kernel)

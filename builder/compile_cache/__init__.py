@@ -1,6 +1,5 @@
-"""Keep compiled files for later builds, and share them between machines; this module has the options."""
+"""Keep compiled files for later builds, and share them between machines; this module says who may do what."""
 
-from dataclasses import dataclass
 from enum import Enum
 
 LOCAL = "store"
@@ -23,14 +22,3 @@ class Access(Enum):
     def writes(self) -> bool:
         """Whether entries are written to the shared cache."""
         return self is not Access.READ
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CacheOptions:
-    """The options of the cache of compiled files."""
-
-    url: str | None = None
-    """The address of a cache that several machines share."""
-    access: Access = Access.READ
-    limit: int = 10 << 30
-    """The most bytes that the store's cache may take."""

@@ -17,9 +17,8 @@ from builder.compile_cache.session import Session, serve
 from builder.errors import BuilderError
 from builder.make import derivation
 from builder.make.cell import build, compile_part
-from builder.make.job import OutOfMemoryError
+from builder.make.job import OutOfMemoryError, Spec
 from builder.make.part import SourceFile
-from builder.make.spec import Spec
 from builder.make.workplace import Workplace
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from builder.compile_cache import CacheOptions
+from builder.compile_cache import Access
 from builder.compile_cache.caches import Caches, SharedCache
 from builder.compile_cache.folder import Folder
 from builder.errors import BuilderError
@@ -70,16 +70,20 @@ def _folder(path: str) -> Folder:
     return Folder(root=Path(path))
 
 
-def caches_of(options: CacheOptions, store: Store, *, writable: bool, environ: Mapping[str, str]) -> Caches:
-    """Return the caches of a run; `writable` says whether the store can be written. No request is sent yet.
+def caches_of(
+    url: str | None, store: Store, *, access: Access, size: int, writable: bool, environ: Mapping[str, str]
+) -> Caches:
+    """Return the caches of a run: the store's, of at most `size` bytes, and the shared one at `url`, if there is one.
+
+    `writable` says whether the store can be written. No request is sent yet.
 
     Raises:
         BuilderError: the URL of the shared cache is not valid.
     """
     return Caches(
-        local=Folder(root=store.root / COMPILED, limit=options.limit, distrusts=store.stranger),
+        local=Folder(root=store.root / COMPILED, limit=size, distrusts=store.stranger),
         writable=writable,
-        shared=None if options.url is None else at(options.url, environ=environ),
-        access=options.access,
+        shared=None if url is None else at(url, environ=environ),
+        access=access,
         writer=platform.node(),
     )

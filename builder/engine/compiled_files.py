@@ -37,11 +37,18 @@ class CompiledFiles:
         Raises:
             BuilderError: the URL of the shared cache is not valid.
         """
-        if ask.cache is None:
+        if ask.no_cache:
             return cls()
-        caches = caches_of(ask.cache, ask.store, writable=writable, environ=ask.environ)
+        caches = caches_of(
+            ask.cache,
+            ask.store,
+            access=ask.cache_access,
+            size=ask.cache_size,
+            writable=writable,
+            environ=ask.environ,
+        )
         program = this_machine.find_ccache(Search(environ=ask.environ, digest=ask.store.digest))
-        if program is None and ask.cache.url is not None:
+        if program is None and ask.cache is not None:
             caches.warn("compiled files are not kept: no ccache that can be asked, or CCACHE_DISABLE is set")
         return cls(caches=caches, program=program)
 

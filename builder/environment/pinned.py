@@ -12,7 +12,7 @@ from builder.environment.fetch import LIMITS, Installer
 from builder.environment.indexes import uv_binary
 from builder.errors import ToolError
 from builder.files import write_atomic
-from builder.make.spec import PinnedPackages
+from builder.make.job import PinnedPackages
 from builder.matrix.variant import dotted
 from builder.pins import PinSet
 from builder.run import run

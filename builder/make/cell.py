@@ -12,7 +12,6 @@ from builder.config import Backend
 from builder.errors import AuditError, ToolError
 from builder.kernel import source_set
 from builder.make import load, ninja_log, objects, part, repeated_code, reproducible, source_trees
-from builder.make import sandbox_contents as contents
 from builder.make.job import Job
 from builder.make.part import Part, SourceFile
 from builder.make.report import BuildReport, Built
@@ -87,7 +86,7 @@ def compile_part(place: Workplace, wanted: Part | SourceFile) -> tuple[BuildRepo
 def _compile(place: Workplace, began: float) -> tuple[Wheel, BuildReport]:
     settings = {
         "build-dir": str(place.base / "build"),
-        "install.strip": "strip" not in place.job.rules.off,
+        "install.strip": "strip" not in place.job.options.without,
         "cmake.args": place.cmake_arguments(),
     }
     command = [str(place.seen(place.job.frontend)), "-c", _FRONTEND, str(place.base / "src"), str(place.base / "raw")]
@@ -104,8 +103,8 @@ def _run(place: Workplace, command: list[str], began: float) -> BuildReport:
     """Run a command that compiles, and return the report about it."""
     peak = place.run(command)
     return BuildReport(
-        canonical_path=contents.canonical(place.job),
-        sandbox=contents.sandboxed(place.job),
+        canonical_path=place.job.canonical,
+        sandbox=place.job.sandboxed,
         peak_memory=peak,
         compile_seconds=round(time.monotonic() - began, 2),
         files=ninja_log.read(place.scratch / "build"),
@@ -135,7 +134,7 @@ def _finish(place: Workplace, raw: Wheel, plan: Mapping[str, Any] | None) -> Fin
         archs=archs,
         options=job.options,
         description="" if readme is None else job.project[readme],
-        fixed="fixed-zip" not in job.rules.off,
+        fixed="fixed-zip" not in job.options.without,
         shared_code=shared,
     )
     finished = finish.finish(raw, kernel=job.kernel, cell=job.cell, facts=facts)
@@ -156,8 +155,8 @@ def _why_not_reproducible(job: Job) -> str | None:
     # If Nix's sandbox cannot mount anything, the path itself is used.
     return reproducible.why_not_reproducible(
         cuda=cuda,
-        canonical=contents.canonical(job) or job.at_canonical_path,
-        rewrites_module_id="module-id" not in job.rules.off,
+        canonical=job.canonical or job.at_canonical_path,
+        rewrites_module_id="module-id" not in job.options.without,
     )
 
 
@@ -171,4 +170,4 @@ def _lay_out(place: Workplace) -> None:
     if not (scratch / "src").is_dir():
         job.project.write(scratch / "src.new")
         (scratch / "src.new").rename(scratch / "src")
-    source_trees.lay_out(job.spec.sources, scratch, mounted=contents.sandboxed(job))
+    source_trees.lay_out(job.spec.sources, scratch, mounted=job.sandboxed)

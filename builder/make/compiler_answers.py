@@ -69,14 +69,14 @@ class CompilerAnswers:
         `variables` are the build's, and `arguments` CMake's.
         """
         tools = job.toolchain
-        if tools is None or not contents.canonical(job) or job.rules.off or job.rules.variables:
+        if tools is None or not job.canonical or job.options.without or job.options.variables:
             return None
         decides = {
             "builder": identity(),
             "cmake": job.spec.pins or of_build_tools(),
             "system": job.cell.system,
             "backend": str(job.cell.backend),
-            "sandbox": contents.sandboxed(job),
+            "sandbox": job.sandboxed,
             "toolchain": dict(tools.identity),
             "paths": [str(tool.path) for tool in (tools.cc, tools.cxx, tools.cuda, tools.hip) if tool is not None],
             "variables": {name: variables[name] for name in _REACHES_COMPILERS if name in variables},

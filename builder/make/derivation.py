@@ -12,10 +12,9 @@ from builder.loadtest.packages import KernelFolder
 from builder.make import kernel_lock
 from builder.make.cell import build
 from builder.make.framework import identity_of
-from builder.make.job import Job, with_load_test
+from builder.make.job import Job, PinnedPackages, Spec, with_load_test
 from builder.make.record import record_of
 from builder.make.report import Built
-from builder.make.spec import PinnedPackages, Spec
 from builder.make.workplace import Workplace
 from builder.toolchain import cuda_wheels
 

@@ -1,23 +1,25 @@
-"""One build on one machine: its spec, with the kernel, tools and packages for it."""
+"""The spec of one build, which is the same value for both engines, and the job of building it on one machine."""
 
+import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from builder import codec, json_text, sandbox
 from builder import toolchain as tools
 from builder.config import LoadTestRule
 from builder.errors import NotHereError, ToolError
 from builder.kernel import Kernel
 from builder.loadtest import packages
 from builder.loadtest.packages import KernelFolder, LoadTestPackages
+from builder.make import reproducible
 from builder.make.framework import FrameworkIdentity
+from builder.make.kernel_lock import LockedTrees, read_trees, write_trees
 from builder.make.ninja_log import File
-from builder.make.reproducible import Rules
-from builder.make.spec import InstalledPackages, Spec
 from builder.matrix import Cell
 from builder.matrix.variant import dotted
-from builder.pins import PinnedWheel
+from builder.pins import PinnedWheel, PinSet
 from builder.render.project import Project
 from builder.toolchain import Toolchain, emulator
 from builder.toolchain.emulator import Emulator
@@ -36,6 +38,74 @@ class CompileError(ToolError):
 
 class OutOfMemoryError(CompileError):
     """The system ended a compiler because memory ran out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PinnedPackages:
+    """An environment with exactly the pinned wheels."""
+
+    path: Path
+    pins: PinSet
+
+    @property
+    def python(self) -> Path:
+        """The interpreter of the environment."""
+        return self.path / "bin" / "python"
+
+    @property
+    def site_packages(self) -> Path:
+        """The folder of the wheels."""
+        return self.path / "lib" / f"python{dotted(self.pins.python)}" / "site-packages"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstalledPackages:
+    """The packages installed on this machine, for a build without isolation."""
+
+    python: Path
+    site_packages: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """A kernel, a cell, an environment and options; `cells.nix` writes the same value as JSON."""
+
+    kernel: Path
+    cell: Cell
+    environment: PinnedPackages | InstalledPackages
+    test_environment: PinnedPackages | None = None
+    """Additional packages for the load test, after those of the build's environment."""
+    headers: Mapping[str, Path] = field(default_factory=dict)
+    """Fetched folders of headers, by the CMake variable that names each."""
+    sources: Mapping[str, Path] = field(default_factory=dict)
+    """The trees of foreign sources, or their archives, by name."""
+    kernels: LockedTrees | None = field(default=None, metadata=codec.spelled(write=write_trees, read=read_trees))
+    """The kernels of `kernels.lock`, for the load test; None without a lock, or if the engine finds them later."""
+    options: BuildOptions = field(default_factory=BuildOptions, metadata=codec.spelled(read=reproducible.read_options))
+
+    @property
+    def pins(self) -> str:
+        """The digest of the pinned wheels; empty without isolation."""
+        return self.environment.pins.digest if isinstance(self.environment, PinnedPackages) else ""
+
+    @property
+    def environments(self) -> tuple[Path, ...]:
+        """The paths of the pinned environments in a build."""
+        used = (self.environment, self.test_environment)
+        return tuple(packages.path for packages in used if isinstance(packages, PinnedPackages))
+
+    def to_json(self) -> str:
+        """Return the spec as JSON, which `from_json` reads again."""
+        return json_text.canonical(codec.encode(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> "Spec":
+        """Read a spec.
+
+        Raises:
+            BuilderError: an option or a locked kernel is not valid.
+        """
+        return codec.decode(cls, json.loads(text))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +128,6 @@ class Job:
     """None if nothing is compiled."""
     environ: Mapping[str, str] = field(default_factory=dict)
     """The user's variables, of which few reach a build."""
-    rules: Rules = field(default_factory=Rules)
-    """The rules of reproducible builds that apply: all of them, for a wheel to deliver."""
     enclosed: bool = False
     """Whether Nix runs the build, so that its sandbox replaces builder's."""
     in_nix_sandbox: bool = False
@@ -106,6 +174,16 @@ class Job:
     def frontend(self) -> Path:
         """The interpreter with scikit-build-core, cmake and ninja."""
         return Path(sys.executable) if self.environment is None else self.spec.environment.python
+
+    @property
+    def sandboxed(self) -> bool:
+        """Whether the build and the load test run in builder's own sandbox."""
+        return not self.enclosed and "sandbox" not in self.options.without and sandbox.why_unavailable() is None
+
+    @property
+    def canonical(self) -> bool:
+        """Whether the scratch directory is mounted at the canonical path."""
+        return "canonical-path" not in self.options.without and (self.sandboxed or sandbox.can_mount())
 
     @property
     def load_test(self) -> LoadTestRule:

@@ -126,7 +126,7 @@ def _visible(place: Workplace) -> sandbox.SandboxPaths | None:
     In a sandbox it cannot write into the environment, so make the framework's bytecode before, without the kernel.
     """
     job = place.job
-    if not contents.sandboxed(job):
+    if not job.sandboxed:
         return None
     name = "tvm_ffi" if job.cell.framework is Framework.TVM_FFI else "torch"
     imports = job.cell.framework is not Framework.CTYPES and job.emulator is None

@@ -11,7 +11,6 @@ from typing import Any
 from builder import __version__, codec, json_text, resources, toml
 from builder.hashes import sha256, sha256_of
 from builder.make import header_folders, reproducible
-from builder.make import sandbox_contents as contents
 from builder.make.framework import python_of_torch
 from builder.make.job import Job
 from builder.render import source_scan
@@ -74,9 +73,9 @@ def record_of(job: Job) -> BuildRecord:
 
 
 def _environment(job: Job) -> dict[str, str]:
-    environ, without = job.environ, job.rules.off
-    canonical = contents.canonical(job) or job.at_canonical_path
-    hidden = contents.sandboxed(job) or job.in_nix_sandbox
+    environ, without = job.environ, job.options.without
+    canonical = job.canonical or job.at_canonical_path
+    hidden = job.sandboxed or job.in_nix_sandbox
     result = {
         "SOURCE_DATE_EPOCH": str(job.options.epoch),
         "place": str(CANONICAL) if canonical and job.toolchain is not None else "",
@@ -86,6 +85,7 @@ def _environment(job: Job) -> dict[str, str]:
     }
     reached = (*REACHES_BUILD, reproducible.SANDBOX_PATHS)
     result |= {name: environ[name] for name in reached if environ.get(name)}
+    result |= job.options.variables
     if job.environment is None:
         result |= of_build_tools()
         if source_scan.needed_by(job.project):

@@ -3,17 +3,17 @@
 The rules of a rendered project are applied, under these names, by `cmake/reproducible.cmake` and its neighbours.
 """
 
-import json
 import os
 import shlex
 import shutil
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from builder import json_text
 from builder.errors import BuilderError
 from builder.toolchain.tool import REACHES_BUILD
+from builder.wheel.options import BuildOptions
 from builder.wording import nearest
 
 NAMES = (
@@ -36,61 +36,38 @@ SANDBOX_PATHS = "BUILDER_SANDBOX_PATHS"
 """The user's variable with additional folders to show to a build, for compilers with parts in unusual places."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """The rules that apply: `builder repro --without` switches off some, and otherwise all apply."""
-
-    off: tuple[str, ...] = ()
-    variables: Mapping[str, str] = field(default_factory=dict)
-    """Additional variables for the build."""
-
-    @classmethod
-    def without(cls, names: Iterable[str], *, variables: Mapping[str, str] | None = None) -> "Rules":
-        """Return all rules except the named ones.
-
-        Raises:
-            BuilderError: a name is unknown.
-        """
-        off = frozenset(names)
-        check(off)
-        return cls(off=tuple(name for name in NAMES if name in off), variables=variables or {})
-
-    @classmethod
-    def from_json(cls, text: str) -> "Rules":
-        """Read the output of `to_json`.
-
-        Raises:
-            BuilderError: a name is unknown.
-        """
-        table = json.loads(text)
-        return cls.without(table.get("without", ()), variables=table.get("variables", {}))
-
-    def to_json(self) -> str:
-        """Return the rules as JSON, for another process."""
-        return json_text.line({"without": self.off, "variables": dict(self.variables)})
-
-
-def check(names: Iterable[str]) -> None:
-    """Refuse names of unknown rules.
+def in_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Return these rules, in the order of the list.
 
     Raises:
         BuilderError: a name is unknown.
     """
-    for name in names:
-        if name not in NAMES:
-            guess = nearest(name, NAMES)
-            remedy = f"did you mean '{guess}'?" if guess else f"there are {', '.join(NAMES)}"
-            raise BuilderError(f"'{name}' is not a rule of reproducible builds", help=remedy)
+    wanted = frozenset(names)
+    for name in sorted(wanted.difference(NAMES)):
+        guess = nearest(name, NAMES)
+        remedy = f"did you mean '{guess}'?" if guess else f"there are {', '.join(NAMES)}"
+        raise BuilderError(f"'{name}' is not a rule of reproducible builds", help=remedy)
+    return tuple(name for name in NAMES if name in wanted)
+
+
+def read_options(table: Mapping[str, Any]) -> BuildOptions:
+    """Read the options of a build from JSON.
+
+    Raises:
+        BuilderError: an option is unknown or invalid, or names an unknown rule.
+    """
+    options = BuildOptions.from_json(table)
+    return replace(options, without=in_order(options.without))
 
 
 def variables(
-    base: Path, *, environ: Mapping[str, str], path: tuple[Path, ...], epoch: int, rules: Rules
+    base: Path, *, environ: Mapping[str, str], path: tuple[Path, ...], options: BuildOptions
 ) -> dict[str, str]:
     """Return all variables of a build; from the user's, only those in the build key.
 
     `base` is the scratch directory as the build sees it, `path` goes before the system's own PATH.
     """
-    result = dict(environ) if "environment" in rules.off else {}
+    result = dict(environ) if "environment" in options.without else {}
     result |= {
         "HOME": str(base / "home"),
         "LC_ALL": "C.UTF-8",
@@ -98,20 +75,20 @@ def variables(
         "PYTHONHASHSEED": "0",
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONNOUSERSITE": "1",
-        "SOURCE_DATE_EPOCH": str(epoch),
+        "SOURCE_DATE_EPOCH": str(options.epoch),
         "TMPDIR": str(base / "tmp"),
         "TZ": "UTC",
         "XDG_CACHE_HOME": str(base / "home"),
     }
-    if "source-date-epoch" in rules.off:
+    if "source-date-epoch" in options.without:
         del result["SOURCE_DATE_EPOCH"]
     result.update((name, environ[name]) for name in REACHES_BUILD if environ.get(name))
-    return result | dict(rules.variables)
+    return result | dict(options.variables)
 
 
-def cmake_defines(rules: Rules) -> dict[str, str]:
+def cmake_defines(without: Collection[str]) -> dict[str, str]:
     """Return the CMake variables that switch off rules of a rendered project."""
-    off = [name for name in OF_PROJECT if name in rules.off]
+    off = [name for name in OF_PROJECT if name in without]
     return {"KERNEL_WITHOUT_RULES": ";".join(off)} if off else {}
 
 

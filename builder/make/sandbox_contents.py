@@ -21,16 +21,6 @@ _FOLDERS = re.compile(r"(?<![\w.-])/[^\s:=()]+")
 """Paths in the output of a compiler or the loader."""
 
 
-def canonical(job: Job) -> bool:
-    """Whether the build happens at the canonical path."""
-    return "canonical-path" not in job.rules.off and (sandboxed(job) or sandbox.can_mount())
-
-
-def sandboxed(job: Job) -> bool:
-    """Whether the build and the load test run in builder's own sandbox."""
-    return not job.enclosed and "sandbox" not in job.rules.off and sandbox.why_unavailable() is None
-
-
 def of_build(job: Job, *, scratch: Path, base: Path, variables: Mapping[str, str]) -> SandboxPaths:
     """Return the paths that a build sees.
 
@@ -147,7 +137,7 @@ def _lines(path: Path) -> list[str]:
 
 def _of_variables(job: Job) -> Iterator[Path]:
     """Yield the paths in added variables, such as a library to preload, and the paths that the user names."""
-    yield from (Path(value) for value in job.rules.variables.values() if value.startswith("/"))
+    yield from (Path(value) for value in job.options.variables.values() if value.startswith("/"))
     yield from _named(job)
 
 

@@ -52,7 +52,7 @@ class Workplace:
     @property
     def base(self) -> Path:
         """The scratch directory as the build sees it."""
-        return sandbox.CANONICAL if contents.canonical(self.job) else self.scratch
+        return sandbox.CANONICAL if self.job.canonical else self.scratch
 
     def seen(self, path: Path) -> Path:
         """Translate a path of this machine to the build: the environment is at `env` of the canonical path."""
@@ -68,7 +68,7 @@ class Workplace:
             "CMAKE_BUILD_TYPE": "Release",
             "CMAKE_PREFIX_PATH": str(site_packages),
             "KERNEL_TORCH_DIR": str(site_packages / "torch"),
-            **reproducible.cmake_defines(job.rules),
+            **reproducible.cmake_defines(job.options.without),
             **cross_defines(job, roots=(self.base, site_packages)),
         }
         if job.options.policy != MANYLINUX:
@@ -89,8 +89,7 @@ class Workplace:
             self.base,
             environ=job.environ,
             path=(self.seen(job.frontend.parent), *job.path, *ocloc),
-            epoch=job.options.epoch,
-            rules=job.rules,
+            options=job.options,
         )
         found |= core_variables(job)
         found["NINJA_STATUS"] = "[%f/%t] "
@@ -99,7 +98,7 @@ class Workplace:
         cuda = None if tools.cuda is None else tools.cuda.path.parent.parent
         if cuda is not None:
             # Away from the canonical path, a toolkit that names GPU kernels without paths.
-            moved = self.base != sandbox.CANONICAL and "module-id" not in job.rules.off
+            moved = self.base != sandbox.CANONICAL and "module-id" not in job.options.without
             cuda = reproducible.module_id_farm(cuda, self.base / "cuda", folder=self.base) if moved else self.seen(cuda)
         found |= tool_variables(tools, cuda_root=cuda)
         return found if job.ccache is None else found | ccache.variables(self.base)
@@ -118,10 +117,10 @@ class Workplace:
         if job.ccache is not None:
             include = [job.site_packages / "torch" / "include", *header_folders.of_job(job).values()]
             ccache.write(job, scratch=self.scratch, base=self.base, include=include)
-        if contents.sandboxed(job):
+        if job.sandboxed:
             visible = contents.of_build(job, scratch=self.scratch, base=self.base, variables=variables)
             command = sandbox.enclose(command, visible)
-        elif contents.canonical(job):
+        elif job.canonical:
             command = sandbox.wrap(command, scratch=self.scratch, environment=job.environment)
         kills = oom_kills()
 

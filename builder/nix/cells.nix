@@ -200,7 +200,7 @@ in
           null;
       found = environmentOf set kernel cell;
       tested = testEnvironmentOf set { inherit root kernel options; } cell;
-      # The JSON of `PinnedPackages` in builder/make/spec.py.
+      # The JSON of `PinnedPackages` in builder/make/job.py.
       packages = made: {
         path = made.drv;
         pins = {

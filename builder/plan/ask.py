@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Literal
 
 from builder import codec
-from builder.compile_cache import CacheOptions
+from builder.compile_cache import Access
 from builder.config import LoadTestRule, ToolchainChoice
 from builder.errors import BuilderError
 from builder.kernel import Kernel
 from builder.make.part import Part
-from builder.make.reproducible import Rules
 from builder.matrix import Cell
 from builder.matrix.architectures import TargetGpus
 from builder.matrix.selection import Scope
@@ -92,11 +91,15 @@ class Ask:
     """Whether cells of another system were requested, to be cross-compiled here if possible."""
     again: bool = False
     """Whether to build cells that the store already has."""
-    rules: Rules = field(default_factory=Rules)
     part: Part | None = None
     """The part of the objects to compile into the shared cache; None makes wheels."""
-    cache: CacheOptions | None = field(default_factory=CacheOptions)
-    """The cache of compiled files; None compiles everything."""
+    no_cache: bool = False
+    """Whether every file is compiled, and no compiled file kept."""
+    cache: str | None = None
+    """The address of a cache of compiled files that several machines share, in addition to the store's."""
+    cache_access: Access = Access.READ
+    cache_size: int = 10 << 30
+    """The most bytes of compiled files in the store."""
     time_limit: float | None = None
     """Seconds after which the build must have ended; a stopped build can be continued."""
     engine: Literal["local", "nix"] = "local"
@@ -124,12 +127,12 @@ class Ask:
         if self.part is not None:
             if self.engine == "nix":
                 raise BuilderError("builds by Nix have no parts", help="leave out --part, or --engine nix")
-            if self.cache is None:
+            if self.no_cache:
                 message = "--part compiles for others, and --no-cache keeps nothing"
                 raise BuilderError(message, help="leave one of them out")
-            if self.cache.url is not None and not self.cache.access.writes:
+            if self.cache is not None and not self.cache_access.writes:
                 raise BuilderError(
-                    f"--part compiles for others, and --cache-access {self.cache.access.value} gives them nothing",
+                    f"--part compiles for others, and --cache-access {self.cache_access.value} gives them nothing",
                     help="say --cache-access read-write",
                 )
         if self.per_file and self.engine != "nix":

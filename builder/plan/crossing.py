@@ -12,7 +12,6 @@ from builder.pins import Pins, PinSet, Requirement
 from builder.plan.ask import Ask
 from builder.render import source_scan
 from builder.render.project import Project
-from builder.toolchain import cxx
 from builder.toolchain.tool import Search, no_digest
 
 _BACKENDS = (Backend.CPU, Backend.CUDA)
@@ -36,7 +35,7 @@ def require(cell: Cell, ask: Ask) -> None:
     why = None if ask.isolation else "--no-isolation builds for what is installed here; leave it out"
     if why is None:
         try:
-            cxx.find_cross(Search(environ=ask.environ, digest=no_digest), cell.system)
+            toolchain.find_cross(Search(environ=ask.environ, digest=no_digest), cell.system)
         except NotHereError as error:
             why = f"{error.message}; {error.help}"
     if why is not None and ask.crosses:

@@ -5,7 +5,7 @@ import re
 from builder.config import Backend, Framework
 from builder.errors import NotHereError
 from builder.make.framework import FrameworkIdentity, identity_of, python_of_torch
-from builder.make.spec import InstalledPackages
+from builder.make.job import InstalledPackages
 from builder.matrix import Cell
 from builder.matrix.variant import dotted
 from builder.toolchain.this_machine import CurrentPython

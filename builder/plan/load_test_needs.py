@@ -10,8 +10,7 @@ from builder.environment import indexes
 from builder.errors import BuilderError, NotHereError, ToolError
 from builder.kernel import Kernel
 from builder.loadtest.packages import KernelFolder, depended, module_of, parts, wanted
-from builder.make.job import NotLoadable, loader_of
-from builder.make.spec import Spec
+from builder.make.job import NotLoadable, Spec, loader_of
 from builder.matrix import Cell
 from builder.plan.ask import Ask
 from builder.run import Processes

@@ -14,9 +14,8 @@ from builder.errors import BuilderError, ConfigError, NotHereError, ToolError
 from builder.kernel import Kernel
 from builder.make import header_folders
 from builder.make.framework import FrameworkIdentity, identity_of
-from builder.make.job import Job, with_load_test
+from builder.make.job import InstalledPackages, Job, PinnedPackages, Spec, with_load_test
 from builder.make.record import BuildRecord, identity, record_of
-from builder.make.spec import InstalledPackages, PinnedPackages, Spec
 from builder.matrix import Cell, coverage, linked_libraries
 from builder.plan import crossing, installed
 from builder.plan.ask import Ask
@@ -238,7 +237,6 @@ class Planner:
             framework=framework,
             toolchain=tools,
             environ=self.ask.environ,
-            rules=self.ask.rules,
         )
 
     def maker(self, tag: str) -> Path:

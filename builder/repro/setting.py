@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from builder import resources
+from builder import json_text, resources
 from builder.errors import ToolError
 from builder.hashes import sha256
 from builder.kernel import git
-from builder.make.reproducible import Rules
 from builder.run import ask, started
 
 _LEFT_OUT = (".git", "dist", "build", "__pycache__", ".venv")
@@ -225,9 +224,9 @@ class Builder:
         return Build(wheel=wheels[0], sha256=sha256(wheels[0].read_bytes()))
 
     def _command(self, setting: Setting, output: Path) -> list[str]:
-        rules = Rules.without(self.without, variables=setting.inside).to_json()
+        experiment = json_text.line({"without": self.without, "variables": dict(setting.inside)})
         options = ["--variant", self.variant, "--store", str(setting.store), "--output", str(output), "--quiet"]
-        options += ["--rebuild", "--experiment", rules, *self.options]
+        options += ["--rebuild", "--experiment", experiment, *self.options]
         options += [] if setting.jobs is None else ["--jobs", str(setting.jobs)]
         command = [*setting.prefix, sys.executable, "-m", "builder", "build", str(setting.kernel), *options]
         if setting.cores is None:

@@ -17,7 +17,7 @@ from builder.errors import NotHereError, ToolError
 from builder.matrix.architectures import TargetGpus, of
 from builder.resources import DATA
 from builder.run import NotStartedError, ask
-from builder.toolchain import cxx
+from builder.toolchain import find_cross, find_cxx
 from builder.toolchain.tool import Search
 
 _DRIVER = "libcuda.so.1"
@@ -181,7 +181,7 @@ def require_for_nvcc(search: Search, toolkit: str, *, target: str | None = None)
     Raises:
         NotHereError: it is too new, or missing.
     """
-    compiler = cxx.find(search) if target is None else cxx.find_cross(search, target)
+    compiler = find_cxx(search) if target is None else find_cross(search, target)
     said = search.first_line(compiler, "--version")
     for kind, pattern in (("clang", _CLANG), ("gcc", _GCC)):
         found = pattern.search(said)

@@ -68,6 +68,10 @@ class BuildOptions:
     """The time stamp of the build, in seconds since 1970."""
     load_test: LoadTestRule | None = field(default=None, metadata=_SPARSE)
     """The rule for a wheel that cannot be imported; None leaves it to build.toml."""
+    without: tuple[str, ...] = field(default=(), metadata=_SPARSE)
+    """The rules of reproducible builds to leave out, as `builder repro` does; none, for a wheel to deliver."""
+    variables: Mapping[str, str] = field(default_factory=dict, metadata=_SPARSE)
+    """Additional variables for the build, as `builder repro` sets."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the options that differ from the default."""
@@ -98,6 +102,9 @@ def _check(name: str, value: object, known: Mapping[str, object]) -> None:
     elif isinstance(usual, list):
         fits = isinstance(value, list) and all(isinstance(each, str) for each in value)
         kind = "a list of texts"
+    elif isinstance(usual, dict):
+        fits = isinstance(value, dict) and all(isinstance(each, str) for each in value.values())
+        kind = "a table of texts"
     elif name == "load-test":
         rules = [rule.value for rule in LoadTestRule]
         fits, kind = value is None or value in rules, f"one of {listed(rules)}"

@@ -55,7 +55,7 @@ def only(python, tmp_path, monkeypatch):
             variants=(variant,) if named else (),
             python=python,
             archs=archs,
-            cache=None,
+            no_cache=True,
             store=Store(tmp_path / "store"),
             environ={"PATH": "/usr/bin:/bin"},
             isolation=False,

@@ -8,8 +8,7 @@ import pytest
 from builder import kernel, matrix
 from builder.compile_cache import derivation
 from builder.compile_cache.folder import Entry, Folder
-from builder.make.job import CompileError, OutOfMemoryError
-from builder.make.spec import PinnedPackages, Spec
+from builder.make.job import CompileError, OutOfMemoryError, PinnedPackages, Spec
 from builder.pins import PinSet
 from tests.paths import ROOT
 

@@ -5,8 +5,7 @@ from pathlib import Path
 from builder import kernel
 from builder.config import Backend, Framework, Version
 from builder.make.framework import FrameworkIdentity
-from builder.make.job import Job
-from builder.make.spec import InstalledPackages, Spec
+from builder.make.job import InstalledPackages, Job, Spec
 from builder.matrix import Cell
 from builder.render.project import Project
 from builder.toolchain import Tool, Toolchain

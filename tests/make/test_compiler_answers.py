@@ -8,11 +8,11 @@ import pytest
 
 from builder.make import compiler_answers
 from builder.make.compiler_answers import CompilerAnswers
-from builder.make.reproducible import Rules
-from builder.make.spec import PinnedPackages
+from builder.make.job import Job, PinnedPackages
 from builder.pins import PinSet
 from builder.run import Completed
 from builder.store import Store
+from builder.wheel.options import BuildOptions
 from tests.given.jobs import job
 
 CACHE = "CMAKE_NM:FILEPATH=/usr/bin/nm\nCMAKE_MAKE_PROGRAM:FILEPATH=/ninja\nKERNEL_TORCH_DIR:PATH=/torch\n"
@@ -159,8 +159,8 @@ def of(given, variables=None, arguments=()):
 
 @pytest.fixture
 def _canonical(monkeypatch):
-    monkeypatch.setattr(compiler_answers.contents, "canonical", lambda _job: True)
-    monkeypatch.setattr(compiler_answers.contents, "sandboxed", lambda _job: True)
+    monkeypatch.setattr(Job, "canonical", True)
+    monkeypatch.setattr(Job, "sandboxed", True)
 
 
 @pytest.mark.usefixtures("_canonical")
@@ -189,8 +189,8 @@ def test_answers_are_of_no_kernel_no_cache_of_objects_and_no_number_of_cores():
 
 @pytest.mark.usefixtures("_canonical")
 def test_a_build_by_other_rules_or_at_a_path_of_its_own_keeps_no_answers(monkeypatch):
-    assert of(replace(job(), rules=Rules.without(["strip"]))) is None
-    assert of(replace(job(), rules=Rules(variables={"CPATH": "/x"}))) is None
+    for options in (BuildOptions(without=("strip",)), BuildOptions(variables={"CPATH": "/x"})):
+        assert of(job(spec=replace(job().spec, options=options))) is None
     assert of(replace(job(), toolchain=None)) is None
-    monkeypatch.setattr(compiler_answers.contents, "canonical", lambda _job: False)
+    monkeypatch.setattr(Job, "canonical", False)
     assert of(job()) is None

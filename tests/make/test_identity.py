@@ -2,7 +2,7 @@ import hashlib
 import os
 import struct
 import subprocess
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib import metadata
 from unittest.mock import Mock
 
@@ -10,9 +10,18 @@ import pytest
 
 from builder import __version__
 from builder.config import Framework
-from builder.make.framework import IdentityError, file_identity, identity_of, python_of_torch, torch_identity
-from builder.make.record import BuildRecord, changes, identity, of_build_tools, summary
+from builder.make.framework import (
+    FrameworkIdentity,
+    IdentityError,
+    file_identity,
+    identity_of,
+    python_of_torch,
+    torch_identity,
+)
+from builder.make.record import BuildRecord, changes, identity, of_build_tools, record_of, summary
+from builder.wheel.options import BuildOptions
 from tests import needs
+from tests.given.jobs import job
 from tests.hostile import HASH, PT_NOTE, SYMTAB, elf
 
 VERSION = """
@@ -222,6 +231,12 @@ def test_the_key_does_not_depend_on_the_order_of_fields():
 )
 def test_every_field_is_in_the_key(change):
     assert record().key != record(**change).key
+
+
+def test_a_variable_of_an_experiment_is_in_the_key():
+    given = job(framework=FrameworkIdentity(name="torch", version="2.13.0"))
+    other = replace(given.spec, options=BuildOptions(variables={"LD_PRELOAD": "/x.so"}))
+    assert record_of(replace(given, spec=other)).key != record_of(given).key
 
 
 def test_a_change_is_named_with_both_values():

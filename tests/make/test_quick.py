@@ -9,8 +9,8 @@ import pytest
 from builder import kernel, matrix
 from builder.config import Backend
 from builder.errors import BuilderError
+from builder.make.job import InstalledPackages, Spec
 from builder.make.record import record_of
-from builder.make.spec import InstalledPackages, Spec
 from builder.matrix import architectures
 from builder.render import render
 from builder.wheel.options import BuildOptions

@@ -13,8 +13,8 @@ from builder import kernel, matrix
 from builder.config import LoadTestRule
 from builder.config.v5 import KernelDependency
 from builder.errors import BuilderError
+from builder.make.job import InstalledPackages, PinnedPackages, Spec
 from builder.make.kernel_lock import LockedCommit, LockedTree, LockError, read_trees, write_trees
-from builder.make.spec import InstalledPackages, PinnedPackages, Spec
 from builder.pins import PinnedWheel, PinSet
 from builder.wheel.options import BuildOptions
 from tests.paths import ROOT
@@ -36,6 +36,8 @@ OPTIONS = st.builds(
     allow_unsafe_flags=st.booleans(),
     epoch=st.integers(min_value=0, max_value=1 << 32),
     load_test=st.none() | st.sampled_from(LoadTestRule),
+    without=st.just(()) | st.just(("strip", "fixed-zip")),
+    variables=st.dictionaries(st.text(), st.text(), max_size=2),
 )
 WHEELS = st.builds(PinnedWheel, file=st.text(), name=st.text(), version=st.text(), sha256=st.text(), index=TEXTS)
 PINS = st.builds(PinSet, st.just("cp311"), st.just("x86_64-linux"), st.lists(WHEELS, max_size=3).map(tuple))
@@ -87,6 +89,7 @@ def test_options_that_are_the_default_are_not_spelled():
         pytest.param({"archs": [9.0]}, "the option 'archs' is [9.0], not a list of texts", id="a list of numbers"),
         pytest.param({"archs": ["sm_90"]}, "'sm_90' is not an architecture of a GPU", id="no architecture"),
         pytest.param({"archs": ["9.0", "gfx942"]}, "are not for one build", id="two backends"),
+        pytest.param({"variables": {"A": 1}}, "the option 'variables' is {\"A\": 1}, not a table", id="no texts"),
         pytest.param({"load-test": "maybe"}, "the option 'load-test' is \"maybe\"", id="no rule"),
     ],
 )

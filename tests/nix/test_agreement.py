@@ -13,7 +13,7 @@ from builder.config import LoadTestRule, Version, parse
 from builder.config.gpus import code_of
 from builder.config.text import Source
 from builder.loadtest import packages
-from builder.make.spec import Spec
+from builder.make.job import Spec
 from builder.matrix import SETS, architectures, rows, select
 from builder.plan.planner import pinned_wheels
 from builder.wheel.options import BuildOptions

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from builder import kernel
-from builder.make.spec import Spec
+from builder.make.job import Spec
 from builder.matrix import rows, select
 from tests import needs
 from tests.nix.evaluating import library

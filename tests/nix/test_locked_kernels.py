@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from builder.config.v5 import KernelDependency
 from builder.make import kernel_lock
+from builder.make.job import Spec
 from builder.make.kernel_lock import LockedCommit, LockError
-from builder.make.spec import Spec
 from tests import hub_folder, needs
 from tests.cli.folders import write
 from tests.nix.evaluating import TINY, TINY_CELL, library

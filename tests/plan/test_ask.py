@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 
 from builder import codec, kernel
-from builder.compile_cache import CacheOptions
 from builder.config import Backend, LoadTestRule, ToolchainChoice, Version
 from builder.errors import BuilderError
 from builder.make.part import Part
-from builder.make.reproducible import Rules
 from builder.matrix import architectures
 from builder.matrix.selection import Scope
 from builder.plan.ask import Ask
@@ -27,18 +25,17 @@ FULL = replace(
     scope=Scope(sets=("preview",), backends=(Backend.CUDA,), torches=(Version("2.13"),)),
     variants=("a:torch-cpu",),
     archs=architectures.parse("9.0a,8.0"),
-    options=BuildOptions(version="1.0.0", only=("8.0",), load_test=LoadTestRule.TRY),
+    options=BuildOptions(version="1.0.0", only=("8.0",), load_test=LoadTestRule.TRY, without=("strip",)),
     toolchain=ToolchainChoice.PINNED,
-    rules=Rules.without(["strip"], variables={"A": "b"}),
     part=Part(number=1, of=4),
-    cache=CacheOptions(url="redis://h"),
+    cache="redis://h",
     time_limit=30.5,
     engine="nix",
 )
 
 
 @pytest.mark.parametrize(
-    "ask", [PLAIN, FULL, replace(PLAIN, archs="native", cache=None)], ids=["plain", "full", "word"]
+    "ask", [PLAIN, FULL, replace(PLAIN, archs="native", no_cache=True)], ids=["plain", "full", "word"]
 )
 def test_an_ask_comes_back_from_json(ask):
     assert codec.decode(Ask, json.loads(json.dumps(codec.encode(ask)))) == ask
@@ -58,7 +55,7 @@ def test_options_of_which_one_makes_another_useless_are_refused():
         (replace(FULL, part=None, isolation=False), "Nix builds only against pinned wheels"),
         (replace(FULL, part=None), "--dry-run asks the store"),
         (replace(PLAIN, per_file=True), "--per-file is for derivations of Nix"),
-        (replace(PLAIN, part=Part(number=1, of=2), cache=None), "--no-cache keeps nothing"),
+        (replace(PLAIN, part=Part(number=1, of=2), no_cache=True), "--no-cache keeps nothing"),
     ):
         with pytest.raises(BuilderError, match=said):
             ask.require_possible(dry_run=True)

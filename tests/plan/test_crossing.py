@@ -11,8 +11,7 @@ from builder.errors import NotHereError
 from builder.loadtest.outcome import LoadState
 from builder.make import load
 from builder.make.framework import FrameworkIdentity
-from builder.make.job import Job, with_load_test
-from builder.make.spec import PinnedPackages, Spec
+from builder.make.job import Job, PinnedPackages, Spec, with_load_test
 from builder.make.workplace import Workplace, cross_defines
 from builder.pins import PinSet, Requirement
 from builder.plan import crossing

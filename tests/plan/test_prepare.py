@@ -12,8 +12,8 @@ from builder.config import LoadTestRule
 from builder.environment import pinned
 from builder.make import derivation, record
 from builder.make.framework import torch_identity
+from builder.make.job import PinnedPackages, Spec
 from builder.make.record import changes, record_of
-from builder.make.spec import PinnedPackages, Spec
 from builder.wheel.options import BuildOptions
 from tests import needs
 from tests.given.cells import cell_in
