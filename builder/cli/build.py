@@ -23,7 +23,6 @@ from builder.cli.arguments import (
 )
 from builder.cli.asking import ask_of, cache_options
 from builder.cli.selecting import (
-    NamedKernels,
     backends_option,
     kernels_argument,
     sets_option,
@@ -36,7 +35,7 @@ from builder.make import reproducible
 from builder.make.part import Part
 from builder.plan import choosing, dry_run, kernels, size_estimate
 from builder.plan.ask import KernelBuild, own_cores, own_memory
-from builder.plan.kernels import Chosen
+from builder.plan.kernels import Chosen, NamedKernels
 from builder.wheel.options import MANYLINUX
 
 
@@ -115,8 +114,7 @@ def command(
     """
     experiments = json.loads(experiment)
     ask = ask_of(
-        kernels=named.folders,
-        several=named.several,
+        kernels=named,
         only_possible=not given["variants"],
         crosses=bool(given["systems"] or given["variants"]),
         without=reproducible.in_order(experiments.get("without", ())),
@@ -130,7 +128,7 @@ def command(
     code = building.say_who_is_left_out(chosen)
     if code and not (keep_going and chosen.found):
         if as_json:
-            _write_document([], chosen, several=True)
+            _write_document([], chosen)
         terminal.err("error: nothing was built" + ("; --keep-going builds the others" if chosen.found else ""))
         return code
     builds = building.ready(chosen.found, quiet=quiet)
@@ -144,7 +142,7 @@ def command(
     if as_json:
         left = iter(outcomes)
         results = [(build, [next(left).to_json() for _ in build.cells]) for build in builds]
-        _write_document(results, chosen, several=ask.several)
+        _write_document(results, chosen)
     return max(code, building.end(outcomes, as_json=as_json))
 
 
@@ -152,19 +150,17 @@ def _preview(builds: Sequence[KernelBuild], chosen: Chosen[KernelBuild], *, as_j
     plans = [(build, dry_run.preview(build)) for build in builds]
     if as_json:
         results = [(build, [plan.to_json() for plan in them]) for build, them in plans]
-        _write_document(results, chosen, several=builds[0].ask.several)
+        _write_document(results, chosen)
         return
     for build, them in plans:
         for plan in them:
             terminal.out(f"{build.label(plan.cell)}: {plan.text}")
 
 
-def _write_document(
-    results: Sequence[tuple[KernelBuild, Sequence[object]]], chosen: Chosen[KernelBuild], *, several: bool
-) -> None:
+def _write_document(results: Sequence[tuple[KernelBuild, Sequence[object]]], chosen: Chosen[KernelBuild]) -> None:
     """Write the results of the cells as JSON: for one kernel a list, for several a list under each folder."""
     document: object = [result for _, found in results for result in found]
-    if several:
+    if chosen.several:
         document = {
             "kernels": {build.kernel.root.as_posix(): found for build, found in results},
             "left-out": dict(chosen.left_out),

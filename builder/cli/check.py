@@ -7,9 +7,9 @@ import click
 
 from builder import terminal
 from builder.cli import completing, selecting
-from builder.cli.selecting import NamedKernels, kernels_argument
+from builder.cli.selecting import kernels_argument
 from builder.plan import kernels
-from builder.plan.kernels import SameNameError
+from builder.plan.kernels import NamedKernels, SameNameError
 
 FORMATS = ("text", "json", "sarif", "github")
 

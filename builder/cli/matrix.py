@@ -12,7 +12,6 @@ from builder.ci.plan.jobs import Runners, jobs, parse_runners, work_of
 from builder.cli import selecting
 from builder.cli.arguments import Name, store_option
 from builder.cli.selecting import (
-    NamedKernels,
     backends_option,
     kernels_argument,
     sets_option,
@@ -24,7 +23,7 @@ from builder.errors import NothingToDoError
 from builder.kernel import Kernel
 from builder.matrix.selection import Scope, require_cells
 from builder.plan import kernels
-from builder.plan.kernels import Chosen
+from builder.plan.kernels import Chosen, NamedKernels
 
 FORMATS = ("table", "names", "json", "html", "github", "gitlab")
 _LISTS = ("names", "github", "gitlab")
@@ -69,8 +68,8 @@ def command(
     places = parse_runners(runners, gitlab=form == "gitlab")
     found = _planned(named, Scope(**given), since=changed_since, stored=store if skip_stored else None)
     plans = tuple(left for _, left in found.found)
-    chosen = Chosen(found=plans, left_out=found.left_out, refusals=found.refusals)
-    formatted = functools.partial(_formatted, chosen, form, several=named.several, shards=shards, places=places)
+    chosen = Chosen(found=plans, left_out=found.left_out, refusals=found.refusals, several=found.several)
+    formatted = functools.partial(_formatted, chosen, form, shards=shards, places=places)
     if named.several:
         if explain:
             shown = "\n".join(map(text.explain, chosen.found))
@@ -108,9 +107,8 @@ def _planned(
         return selected, _narrowed(selected, since=since, stored=stored)
 
     return kernels.of_each(
-        kernels.in_scope(named.folders, scope, several=named.several),
+        kernels.in_scope(named, scope),
         plan,
-        several=named.several,
         why_left_out=lambda _, error: error.message if isinstance(error, NothingToDoError) else None,
         nothing="no cell of any kernel is selected: there is nothing to build",
         remedy="`builder matrix --explain` of one kernel says what would change each row",
@@ -153,9 +151,9 @@ def _say_what_is_possible(plan: CiPlan, store: Path) -> None:
     terminal.err(f"\n{here} of {len(plan.cells)} cells can be built here: {say}")
 
 
-def _formatted(chosen: Chosen[CiPlan], form: str, *, several: bool, shards: int | None, places: Runners) -> str:
+def _formatted(chosen: Chosen[CiPlan], form: str, *, shards: int | None, places: Runners) -> str:
     """Return plans in the wanted format: one plan, or several with the reasons against the other kernels."""
-    plans = chosen.found
+    plans, several = chosen.found, chosen.several
     split: tuple[CiJob, ...] | None = None
     if shards is not None or form in {"github", "gitlab"}:
         work = tuple(each for plan in plans for each in work_of(plan, of_several=several))

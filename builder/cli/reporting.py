@@ -31,7 +31,7 @@ def reported(
     """
     ask = builds[0].ask
     is_local = ask.engine == "local"  # Nix's processes are not ours, and the store does not know what Nix built
-    title = f"{len(builds)} kernels" if ask.several else builds[0].name
+    title = f"{len(builds)} kernels" if ask.kernels.several else builds[0].name
     recorder = Recorder(look() if is_local else None)
 
     def earlier(outcome: CellOutcome) -> Mapping[str, File]:

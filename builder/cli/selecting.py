@@ -4,7 +4,6 @@ import glob
 import itertools
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -18,7 +17,7 @@ from builder.kernel import CONFIG
 from builder.matrix import SETS, rows
 from builder.matrix.selection import Scope
 from builder.matrix.variant import SYSTEMS
-from builder.plan.kernels import Refusal, joined
+from builder.plan.kernels import NamedKernels, Refusal, joined
 from builder.wording import quoted
 
 
@@ -78,15 +77,6 @@ unbundled_option = click.option("--all", "unbundled", is_flag=True, help="Also c
 
 
 _MOST_SHOWN = 8
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamedKernels:
-    """The folders that a command line selects, each once."""
-
-    folders: tuple[Path, ...]
-    several: bool = False
-    """Whether the results have the form for several kernels: also for a pattern that selects only one today."""
 
 
 kernels_argument = click.argument(

@@ -12,13 +12,13 @@ from builder import terminal
 from builder.author import tests as kernel_tests
 from builder.author.test_build import TestBuild
 from builder.cli import building, testing, view
-from builder.cli.selecting import NamedKernels, kernels_argument
+from builder.cli.selecting import kernels_argument
 from builder.engine import local
 from builder.engine.outcome import CellOutcome
 from builder.errors import BuilderError, NothingToDoError
 from builder.kernel import Kernel
 from builder.plan.choosing import NoPartError
-from builder.plan.kernels import in_scope, of_each
+from builder.plan.kernels import NamedKernels, in_scope, of_each
 from builder.wording import columns
 
 
@@ -34,9 +34,8 @@ def command(ctx: click.Context, /, named: NamedKernels, quiet: bool, **given: An
     """
     request = testing.request(ctx, **given)
     found = of_each(
-        in_scope(named.folders, request.ask.scope, several=named.several),
+        in_scope(named, request.ask.scope),
         lambda kernel, _: request.prepare(kernel),
-        several=named.several,
         why_left_out=_why_left_out,
         nothing="no kernel has anything to test here",
     )

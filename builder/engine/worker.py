@@ -4,6 +4,7 @@ import contextlib
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal, TypeGuard
 
@@ -32,16 +33,6 @@ from builder.run import Processes
 from builder.store import Damaged, Store, StoredWheel
 from builder.store.locks import StoppedError
 from builder.wheel.archive import Wheel
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _BuildPlace:
-    """The place where a cell is built, with its share of the cache and the cores."""
-
-    served: ServedJob
-    work: Workplace
-    shares: bool
-    """Whether its compilers share the cores with those of other cells."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,13 +238,15 @@ class Worker:
         # With a time limit, the compiled files outlive this process.
         resumable = self.shared.writable and (self.ask.time_limit is not None or store.has_partial(key))
         scratch = store.partial(key) if resumable else store.scratch()
-        with self._place(job, scratch, log, alone=alone, cache=cache or self.shared.cache) as place:
+        with self._place(job, scratch, log, alone=alone, cache=cache or self.shared.cache) as (place, served):
+            # Only a build that shares the cores with those of other cells has a jobserver.
+            spare = partial(self.shared.jobserver.spare_core, allowed=bool(place.job.jobserver))
             try:
-                built = building.build(place.work, core=lambda: self.shared.jobserver.spare_core(allowed=place.shares))
+                built = building.build(place, core=spare)
             finally:
                 if not self.ask.options.only:
-                    size_estimate.remember(store, self.build.kernel, cell, place.work.scratch / building.OUT)
-            report = place.served.explained(built.report)
+                    size_estimate.remember(store, self.build.kernel, cell, place.scratch / building.OUT)
+            report = served.explained(built.report)
         if job.toolchain is not None:
             seconds = (report.compile_seconds or 0) + (report.finish_seconds or 0)
             store.set_measured(name, cell.variant, "seconds", seconds)
@@ -267,9 +260,9 @@ class Worker:
 
         cell = job.cell
         log = self.store.log(self.build.name, f"{cell.variant}-part{part.number}")
-        with self._place(job, self.store.scratch(), log, alone=False, cache=self.shared.cache) as place:
-            report, mine, of = building.compile_part(place.work, part)
-            report = place.served.explained(report)
+        with self._place(job, self.store.scratch(), log, alone=False, cache=self.shared.cache) as (place, served):
+            report, mine, of = building.compile_part(place, part)
+            report = served.explained(report)
         reason = f"part {part}: {mine} of {of} files"
         return CellOutcome(cell=cell, status="compiled", reason=reason, report=report)
 
@@ -282,8 +275,8 @@ class Worker:
         *,
         alone: bool,
         cache: CompiledFiles,
-    ) -> Iterator[_BuildPlace]:
-        """Wait for memory and cores, and yield the place of the build; check the cache after an error."""
+    ) -> Iterator[tuple[Workplace, ServedJob]]:
+        """Wait for memory and cores, and yield the place and the job of a build; check the cache after an error."""
         cell, ask, name = job.cell, self.ask, self.build.name
         admitted = self.shared.budget.admit(cell, alone=alone, learned=self.store.measured(name, cell.variant, "peak"))
         self._say(cell, "step", "waiting for memory and cores")
@@ -305,7 +298,7 @@ class Worker:
             self.listen(Event(variant=cell.variant, kind="step", text="compiling", expected=expected))
             given = replace(job, cores=jobs, jobserver=self.shared.jobserver.variables if shares else {})
             served = held.enter_context(cache.serve(given, scratch=folder))
-            work = Workplace(
+            place = Workplace(
                 job=served.job,
                 scratch=folder,
                 log=log,
@@ -314,7 +307,7 @@ class Worker:
                 notes=ask.store,
             )
             try:
-                yield _BuildPlace(served=served, work=work, shares=shares)
+                yield place, served
             except (CompileError, AuditError, LoadError) as error:
                 if self.shared.processes.cancelled:
                     made = error.files if isinstance(error, CompileError) else ()

@@ -35,6 +35,8 @@ let
     "archs"
     "epoch"
     "policy"
+    "variables"
+    "without"
   ];
 
   # A name with the characters that Nix's store accepts.

@@ -16,6 +16,7 @@ from builder.make.part import Part
 from builder.matrix import Cell
 from builder.matrix.architectures import TargetGpus
 from builder.matrix.selection import Scope
+from builder.plan.kernels import NamedKernels
 from builder.store import Store
 from builder.wheel.options import BuildOptions, epoch_of
 
@@ -58,10 +59,7 @@ def cgroup_limits(root: Path = Path("/sys/fs/cgroup"), member: Path = Path("/pro
 class Ask:
     """Everything that a user asks of a build."""
 
-    kernels: tuple[Path, ...] = ()
-    """The folders of the kernels, each once."""
-    several: bool = False
-    """Whether results have the form for several kernels: also for a pattern that selects only one today."""
+    kernels: NamedKernels = field(default_factory=NamedKernels)
     scope: Scope = field(default_factory=Scope)
     variants: tuple[str, ...] = ()
     """The named cells; empty for all in scope."""
@@ -168,8 +166,8 @@ class KernelBuild:
     @property
     def shown(self) -> str:
         """The kernel's name in results, if several kernels are built; else empty."""
-        return self.name if self.ask.several else ""
+        return self.name if self.ask.kernels.several else ""
 
     def label(self, cell: Cell) -> str:
         """Return the name of a cell as commands accept it: `KERNEL:VARIANT` if several kernels are built."""
-        return f"{self.name}:{cell.variant}" if self.ask.several else cell.variant
+        return f"{self.name}:{cell.variant}" if self.ask.kernels.several else cell.variant

@@ -33,10 +33,10 @@ def choose(ask: Ask) -> Chosen[KernelBuild]:
         BuilderError: the request cannot be built, or it is for one kernel and names several.
         NothingToDoError: there is no cell; the message has the reasons.
     """
-    if ask.several and ask.options.unique_id is not None:
+    if ask.kernels.several and ask.options.unique_id is not None:
         raise BuilderError("--unique-id names the ops of one kernel", help="build that kernel by itself")
-    scoped = in_scope(ask.kernels, ask.scope, several=ask.several)
-    named = _variants([kernel for kernel, _ in scoped.found], ask) if ask.several and ask.variants else None
+    scoped = in_scope(ask.kernels, ask.scope)
+    named = _variants([kernel for kernel, _ in scoped.found], ask) if scoped.several and ask.variants else None
 
     def build(kernel: Kernel, scope: Scope) -> KernelBuild:
         own = ask.variants if named is None else named[kernel.config.general.name]
@@ -50,8 +50,8 @@ def choose(ask: Ask) -> Chosen[KernelBuild]:
         return error.message if isinstance(error, NoPartError) else None
 
     nothing = "no cell of any kernel is selected: there is nothing to build"
-    chosen = of_each(scoped, build, several=ask.several, why_left_out=why_left_out, nothing=nothing)
-    if not ask.several:
+    chosen = of_each(scoped, build, why_left_out=why_left_out, nothing=nothing)
+    if not chosen.several:
         return chosen
     wrong = {refusal.folder: refusal for refusal in _unrenderable(chosen.found)}
     builds = tuple(each for each in chosen.found if each.kernel.root not in wrong)

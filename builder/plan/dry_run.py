@@ -58,8 +58,10 @@ class DryRun:
 
 
 def preview(build: KernelBuild) -> tuple[DryRun, ...]:
-    """Tell for each cell whether the store has it, or which field changed since its last build."""
-    build.ask.store.prepare()
+    """Tell for each cell whether the store has it, or which field changed since its last build.
+
+    The store may be absent, and stays as it is.
+    """
     planner = Planner(kernel=build.kernel, ask=build.ask)
     return tuple(_plan(planner, cell) for cell in build.cells)
 

@@ -20,6 +20,15 @@ class SameNameError(BuilderError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NamedKernels:
+    """The folders that a command line selects, each once."""
+
+    folders: tuple[Path, ...] = ()
+    several: bool = False
+    """Whether the results have the form for several kernels: also for a pattern that selects only one today."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
     """A kernel that cannot be used, with the reason."""
 
@@ -35,6 +44,8 @@ class Chosen(Generic[T]):
     left_out: Mapping[str, str]
     """The reasons why the request excludes a kernel, by the kernel's name."""
     refusals: tuple[Refusal, ...]
+    several: bool = False
+    """Whether they have the form for several kernels."""
 
 
 def load(folders: Sequence[Path]) -> tuple[tuple[Kernel, ...], tuple[Refusal, ...]]:
@@ -68,16 +79,16 @@ def _no_kernel(folder: Path) -> BuilderError | None:
     )
 
 
-def in_scope(folders: Sequence[Path], scope: Scope, *, several: bool) -> Chosen[tuple[Kernel, Scope]]:
-    """Read kernels, each with its scope: for `several`, the scope keeps only the backends that the kernel has.
+def in_scope(named: NamedKernels, scope: Scope) -> Chosen[tuple[Kernel, Scope]]:
+    """Read kernels, each with its scope: of several, the scope keeps only the backends that the kernel has.
 
     Raises:
         BuilderError: the only kernel cannot be read, or the scope names a backend that none of several kernels has.
     """
-    if not several:
-        one = tuple((kernels.load(folder), scope) for folder in folders)
+    if not named.several:
+        one = tuple((kernels.load(folder), scope) for folder in named.folders)
         return Chosen(found=one, left_out={}, refusals=())
-    loaded, refusals = load(folders)
+    loaded, refusals = load(named.folders)
     for backend in scope.backends:
         if loaded and not any(backend in kernel.config.general.backends for kernel in loaded):
             raise BuilderError(
@@ -91,14 +102,13 @@ def in_scope(folders: Sequence[Path], scope: Scope, *, several: bool) -> Chosen[
             left_out[kernel.config.general.name] = f"no backend {' or '.join(map(str, scope.backends))}"
         else:
             found.append((kernel, replace(scope, backends=own)))
-    return Chosen(found=tuple(found), left_out=left_out, refusals=refusals)
+    return Chosen(found=tuple(found), left_out=left_out, refusals=refusals, several=True)
 
 
 def of_each(
     chosen: Chosen[tuple[Kernel, Scope]],
     make: Callable[[Kernel, Scope], T],
     *,
-    several: bool,
     why_left_out: Callable[[Kernel, BuilderError], str | None],
     nothing: str,
     remedy: str | None = None,
@@ -107,8 +117,7 @@ def of_each(
 
     Args:
         chosen: The kernels, each with its scope.
-        make: Makes the result of a kernel. For `several`, an error of one does not affect the others.
-        several: Whether results have the form for several kernels.
+        make: Makes the result of a kernel. Of several kernels, an error of one does not affect the others.
         why_left_out: Returns a reason if an error means that the request excludes the kernel; else None.
         nothing: The message if there is neither a result nor a problem; the reasons are added.
         remedy: The remedy in that message.
@@ -123,7 +132,7 @@ def of_each(
         try:
             made = make(kernel, scope)
         except BuilderError as error:
-            if not several:
+            if not chosen.several:
                 raise
             why = why_left_out(kernel, error)
             if why is None:
@@ -135,7 +144,7 @@ def of_each(
     if not found and not refusals:
         reasons = (f"  {reason}" for reason in reasons_left_out(left_out))
         raise NothingToDoError("\n".join((nothing, *reasons)), help=remedy)
-    return Chosen(found=tuple(found), left_out=left_out, refusals=tuple(refusals))
+    return Chosen(found=tuple(found), left_out=left_out, refusals=tuple(refusals), several=chosen.several)
 
 
 def joined(errors: Sequence[BuilderError]) -> BuilderError:

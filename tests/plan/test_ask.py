@@ -13,6 +13,7 @@ from builder.make.part import Part
 from builder.matrix import architectures
 from builder.matrix.selection import Scope
 from builder.plan.ask import Ask
+from builder.plan.kernels import NamedKernels
 from builder.store import Store
 from builder.wheel.options import BuildOptions
 from tests.paths import ROOT
@@ -20,8 +21,7 @@ from tests.paths import ROOT
 PLAIN = Ask(store=Store(Path("/store")), environ={"PATH": "/bin"})
 FULL = replace(
     PLAIN,
-    kernels=(Path("a"), Path("b")),
-    several=True,
+    kernels=NamedKernels(folders=(Path("a"), Path("b")), several=True),
     scope=Scope(sets=("preview",), backends=(Backend.CUDA,), torches=(Version("2.13"),)),
     variants=("a:torch-cpu",),
     archs=architectures.parse("9.0a,8.0"),
