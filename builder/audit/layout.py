@@ -16,7 +16,7 @@ from packaging.version import Version as PackageVersion
 
 from builder.audit import metadata_json
 from builder.audit.report import Finding
-from builder.audit.subject import File, Library, Subject, requirement, requirements
+from builder.audit.subject import Library, MemberFile, Subject, requirement, requirements
 from builder.config.values import Framework, Version
 from builder.untrusted import UntrustedError
 from builder.wheel import fields
@@ -159,7 +159,7 @@ def _record(subject: Subject) -> Iterator[Finding]:
         yield Finding(name, RULE, name, "RECORD does not list it")
 
 
-def _row(path: str, row: list[str], file: File) -> Iterator[Finding]:
+def _row(path: str, row: list[str], file: MemberFile) -> Iterator[Finding]:
     name, digest, size = row
     encoded = base64.urlsafe_b64encode(file.sha256).rstrip(b"=").decode()
     if not digest.startswith("sha256="):

@@ -20,7 +20,7 @@ _GFX10 = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class GpuLimits:
     """The limits of the part of a GPU that runs a block."""
 
     archs: tuple[str, ...]
@@ -38,10 +38,10 @@ class Limits:
 
 
 @cache
-def limits() -> Mapping[str, Limits]:
+def limits() -> Mapping[str, GpuLimits]:
     """Return the limits by architecture."""
     rows = toml.loads((DATA / "occupancy.toml").read_text(encoding="utf-8"))["limits"]
-    return {arch: found for row in rows for found in (codec.decode(Limits, row),) for arch in found.archs}
+    return {arch: found for row in rows for found in (codec.decode(GpuLimits, row),) for arch in found.archs}
 
 
 def runs(gpu: Gpu, image: Image) -> bool:
@@ -73,20 +73,20 @@ def percent(function: Function, arch: str) -> int | None:
 
 
 @lru_cache(maxsize=4096)  # many functions take the same
-def _percent(found: Limits, registers: int, shared: int, most: int, wave: int, exact: bool) -> int:  # noqa: FBT001, PLR0917
+def _percent(found: GpuLimits, registers: int, shared: int, most: int, wave: int, exact: bool) -> int:  # noqa: FBT001, PLR0917
     waves, room = _room(found, registers=registers, shared=shared, wave=wave)
     largest = -(-most // wave)
     running = max(min(room, waves // each) * each for each in ((largest,) if exact else range(1, largest + 1)))
     return 100 * running // (found.parts * found.waves)
 
 
-def blocks(found: Limits, *, registers: int, shared: int, threads: int, wave: int) -> int:
+def blocks(found: GpuLimits, *, registers: int, shared: int, threads: int, wave: int) -> int:
     """Return how many blocks of so many threads run at once."""
     waves, room = _room(found, registers=registers, shared=shared, wave=wave)
     return min(room, waves // -(-threads // wave))
 
 
-def _room(found: Limits, *, registers: int, shared: int, wave: int) -> tuple[int, int]:
+def _room(found: GpuLimits, *, registers: int, shared: int, wave: int) -> tuple[int, int]:
     """Return how many waves run at once by their registers, and how many blocks by their shared memory."""
     wide = wave > _NARROW and found.registers >= _GFX10
     lanes = found.registers // 2 if wide else found.registers

@@ -15,9 +15,9 @@ from builder.audit.library_members import HEAD, is_library, memory, named_as_lib
 from builder.audit.report import Finding
 from builder.audit.subject import (
     AuditPromise,
-    File,
     FrameworkClaim,
     Library,
+    MemberFile,
     Subject,
     read_metadata,
     requirements,
@@ -53,7 +53,7 @@ def read(wheel: Wheel, *, plan: AuditPromise, with_resources: bool = False) -> S
     """
     package = _package(wheel)
     described = {f"{wheel.dist_info}/{text}" for text in _TEXTS}
-    files: dict[str, File] = {}
+    files: dict[str, MemberFile] = {}
     texts: dict[str, bytes] = {}
     judged: list[Library | Finding] = []
     functions = resources.Gathering() if with_resources else None
@@ -100,7 +100,7 @@ def _member(
     texts: dict[str, bytes] | None,
     judged: list[Library | Finding],
     functions: resources.Gathering | None,
-) -> File:
+) -> MemberFile:
     """Hash a member; keep its text in `texts`, and judge it if it is a library by name or by content."""
     pieces = member.chunks()
     first = b""
@@ -131,14 +131,14 @@ def _member(
     return file
 
 
-def _hash(first: bytes, pieces: Iterator[bytes], *, into: mmap.mmap | io.BytesIO | None) -> File:
+def _hash(first: bytes, pieces: Iterator[bytes], *, into: mmap.mmap | io.BytesIO | None) -> MemberFile:
     digest, size = Hasher(), 0
     for piece in chain((first,), pieces):
         digest.update(piece)
         size += len(piece)
         if into is not None:
             into.write(piece)
-    return File(size=size, sha256=digest.digest())
+    return MemberFile(size=size, sha256=digest.digest())
 
 
 def _judge(name: str, data: Data) -> Library | Finding:

@@ -70,7 +70,7 @@ def requirement(line: str) -> Requirement | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class File:
+class MemberFile:
     """A member of the wheel, with its hash."""
 
     size: int
@@ -110,7 +110,7 @@ class Subject:
     package: str | None = None
     """The package in the wheel; None if no package has the distribution's name."""
     facts: FrameworkClaim | None = None
-    files: Mapping[str, File] = field(default_factory=dict)
+    files: Mapping[str, MemberFile] = field(default_factory=dict)
     texts: Mapping[str, bytes] = field(default_factory=dict)
     """The content of files that describe the other files; checks read it through `text`."""
     libraries: tuple[Library, ...] = ()

@@ -7,7 +7,7 @@ import struct
 from collections import Counter
 from dataclasses import dataclass
 
-from builder.binary.device_image import Budget
+from builder.binary.device_image import UnpackingBudget
 from builder.binary.elf_file import Data
 
 _ELF = b"\x7fELF"
@@ -33,7 +33,7 @@ class _Section:
     content: bytes
 
 
-def has_no_code(data: Data, start: int, end: int, budget: Budget) -> bool:
+def has_no_code(data: Data, start: int, end: int, budget: UnpackingBudget) -> bool:
     """Whether a cubin has no kernel and no data; False if it is not a cubin.
 
     Raises:

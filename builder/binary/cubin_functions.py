@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from builder.binary import cubin
-from builder.binary.device_image import Budget
+from builder.binary.device_image import UnpackingBudget
 from builder.binary.functions import Function
 
 _VERSION = struct.Struct("<20xH")
@@ -35,12 +35,12 @@ _WORDS_OF_TOOLS = 4
 """The texts of the note about the tools: its name, its release, its build and its options."""
 
 
-class _DamagedError(ValueError):
+class _DamagedCubinError(ValueError):
     """Bytes that are no cubin."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Section:
+class _SectionPlace:
     kind: int
     start: int
     size: int
@@ -50,23 +50,23 @@ class _Section:
 @dataclass(frozen=True, slots=True)
 class _Cubin:
     content: bytes
-    budget: Budget
-    sections: dict[bytes, _Section]
+    budget: UnpackingBudget
+    sections: dict[bytes, _SectionPlace]
     strings: int
     """The offset of the names of symbols."""
 
     @classmethod
-    def read(cls, content: bytes, budget: Budget) -> "_Cubin":
+    def read(cls, content: bytes, budget: UnpackingBudget) -> "_Cubin":
         found = cubin.table(content, 0, len(content))
         if found is None:
-            raise _DamagedError
+            raise _DamagedCubinError
         names, headers = found
-        sections: dict[bytes, _Section] = {}
+        sections: dict[bytes, _SectionPlace] = {}
         strings = 0
         for place in headers:
             budget.spend("sections of cubins")
             label, kind, _, _, start, size, link, *_ = cubin.SECTION.unpack_from(content, place)
-            sections[_name(content, names + label, budget)] = _Section(kind, start, size, link)
+            sections[_name(content, names + label, budget)] = _SectionPlace(kind, start, size, link)
             if kind == _SYMBOL_TABLE:
                 strings = cubin.SECTION.unpack_from(content, headers[link])[4]
         return cls(content, budget, sections, strings)
@@ -118,7 +118,7 @@ class _Cubin:
         return " ".join(words[2][:_LONGEST_OPTIONS].decode("utf-8", "backslashreplace").split())
 
 
-def functions(content: bytes, budget: Budget, *, at: int) -> Iterator[Function]:
+def functions(content: bytes, budget: UnpackingBudget, *, at: int) -> Iterator[Function]:
     """Yield the functions of a cubin that is at a byte of a library.
 
     Raises:
@@ -126,7 +126,7 @@ def functions(content: bytes, budget: Budget, *, at: int) -> Iterator[Function]:
     """
     try:
         yield from _functions(_Cubin.read(content, budget))
-    except (struct.error, IndexError, OverflowError, _DamagedError):
+    except (struct.error, IndexError, OverflowError, _DamagedCubinError):
         raise budget.damaged("cubin", at) from None
 
 
@@ -140,14 +140,14 @@ def _functions(file: _Cubin) -> Iterator[Function]:
         return
     table = file.sections.get(b".symtab")
     if table is None:
-        raise _DamagedError
+        raise _DamagedCubinError
     constants, options, marks_spills = file.constants(), file.options, file.marks_spills
     for symbol, found in numbers.items():
         if _REGISTERS not in found:
             continue
         file.budget.spend("functions")
         if symbol >= table.size // _SYMBOL.size:
-            raise _DamagedError
+            raise _DamagedCubinError
         label, size = _SYMBOL.unpack_from(file.content, table.start + symbol * _SYMBOL.size)
         name = _name(file.content, file.strings + label, file.budget)
         stack = found.get(_STACK, 0)
@@ -187,12 +187,12 @@ def _about(file: _Cubin, name: bytes) -> tuple[int | None, int | None, list[int]
     return threads, limit, marks
 
 
-def _spills(text: _Section | None, content: bytes, marks: list[int]) -> tuple[int | None, int | None]:
+def _spills(text: _SectionPlace | None, content: bytes, marks: list[int]) -> tuple[int | None, int | None]:
     """Return the bytes that instructions store and load to spill; None where one of them is none that is known here."""
     moved = {_STORE: 0, _LOAD: 0}
     for offset in marks:
         if text is None or offset + 16 > text.size:
-            raise _DamagedError
+            raise _DamagedCubinError
         at = text.start + offset
         opcode = int.from_bytes(content[at : at + 2], "little") & _OPCODE
         width = content[at + _WIDTH_AT] >> 1 & 7
@@ -202,9 +202,9 @@ def _spills(text: _Section | None, content: bytes, marks: list[int]) -> tuple[in
     return moved[_STORE], moved[_LOAD]
 
 
-def _name(content: bytes, at: int, budget: Budget) -> bytes:
+def _name(content: bytes, at: int, budget: UnpackingBudget) -> bytes:
     end = content.find(b"\0", at, at + cubin.LONGEST_NAME)
     if end < 0:
-        raise _DamagedError
+        raise _DamagedCubinError
     budget.spend("bytes of names of functions", end - at)
     return content[at:end]

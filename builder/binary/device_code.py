@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from builder.binary import fatbin, offload_bundle
-from builder.binary.device_image import Budget, Group, Image, Ranges, Stored
+from builder.binary.device_image import Group, Image, Ranges, Stored, UnpackingBudget
 from builder.binary.elf_file import Data
 from builder.binary.functions import Function
 
@@ -16,7 +16,7 @@ def groups(name: str, data: Data, *, without: Ranges = ()) -> frozenset[Group]:
     Raises:
         DeviceCodeError: a fat binary or a bundle is damaged, or has an unknown compression.
     """
-    budget = Budget.of(name, data)
+    budget = UnpackingBudget.of(name, data)
     found = {*fatbin.groups(data, budget, without=without), *offload_bundle.groups(data, budget)}
     return frozenset(found - {frozenset()})
 
@@ -36,7 +36,7 @@ def sizes(name: str, data: Data, *, without: Ranges = ()) -> Iterator[Stored]:
     Raises:
         DeviceCodeError: a fat binary or a bundle is damaged, or has an unknown compression.
     """
-    budget = Budget.of(name, data)
+    budget = UnpackingBudget.of(name, data)
     yield from fatbin.sizes(data, budget, without=without)
     yield from offload_bundle.sizes(data, budget)
 
@@ -48,7 +48,7 @@ def functions(name: str, data: Data, *, without: Ranges = ()) -> Iterator[tuple[
         DeviceCodeError: a fat binary, a bundle or what is in it is damaged, or cannot be read here.
         ToolError: this Python does not unpack Zstandard.
     """
-    budget = Budget.of(name, data)
+    budget = UnpackingBudget.of(name, data)
     yield from fatbin.functions(data, budget, without=without)
     yield from offload_bundle.functions(data, budget)
 

@@ -61,7 +61,7 @@ Ranges = tuple[tuple[int, int], ...]
 
 
 @dataclass(slots=True)
-class Budget:
+class UnpackingBudget:
     """The bytes of a library that may still be read: a damaged library's parts can point at each other, without end."""
 
     name: str
@@ -70,7 +70,7 @@ class Budget:
     left: dict[str, int] = field(default_factory=MOST.copy)
 
     @classmethod
-    def of(cls, name: str, data: Data) -> "Budget":
+    def of(cls, name: str, data: Data) -> "UnpackingBudget":
         """Return the budget for a library of this size."""
         return cls(name, max(_LARGEST_BUNDLES, _MAX_RATIO * len(data)))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from builder.binary import cubin, cubin_functions, unpacking
-from builder.binary.device_image import Budget, Contents, DeviceCodeError, Group, Image, Ranges, Stored
+from builder.binary.device_image import Contents, DeviceCodeError, Group, Image, Ranges, Stored, UnpackingBudget
 from builder.binary.elf_file import Data
 from builder.binary.functions import Function
 from builder.binary.unpacking import UnpackError
@@ -25,7 +25,7 @@ _LARGEST_EMPTY = 1 << 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Entry:
+class _ImageEntry:
     """An image, as a fat binary stores it."""
 
     image: Image
@@ -43,7 +43,7 @@ class _Entry:
         return self.flags & (_LZ4 | _ZSTANDARD) != 0
 
 
-def groups(data: Data, budget: Budget, *, without: Ranges) -> Iterator[Group]:
+def groups(data: Data, budget: UnpackingBudget, *, without: Ranges) -> Iterator[Group]:
     """Yield the images of each fat binary outside the ranges `without`, but no empty cubins.
 
     Raises:
@@ -57,7 +57,7 @@ def groups(data: Data, budget: Budget, *, without: Ranges) -> Iterator[Group]:
         )
 
 
-def sizes(data: Data, budget: Budget, *, without: Ranges) -> Iterator[Stored]:
+def sizes(data: Data, budget: UnpackingBudget, *, without: Ranges) -> Iterator[Stored]:
     """Yield each image outside the ranges `without`.
 
     Raises:
@@ -77,7 +77,7 @@ def trimmed(name: str, data: bytes, *, keep: Callable[[Contents], Group], withou
     Raises:
         DeviceCodeError: a fat binary is damaged.
     """
-    content, budget = bytearray(data), Budget.of(name, data)
+    content, budget = bytearray(data), UnpackingBudget.of(name, data)
     for at, start, end in _fatbins(data, budget, without):
         images = tuple(_images(data, start, end, budget))
         wanted = keep(_contents(data, images, budget))
@@ -95,13 +95,13 @@ def entries(name: str, data: Data) -> Iterator[tuple[Image, bytes]]:
     Raises:
         DeviceCodeError: a fat binary is damaged.
     """
-    budget = Budget.of(name, data)
+    budget = UnpackingBudget.of(name, data)
     for _, start, end in _fatbins(data, budget, ()):
         for stored in _images(data, start, end, budget):
             yield stored.image, bytes(data[stored.start : stored.end])
 
 
-def functions(data: Data, budget: Budget, *, without: Ranges) -> Iterator[tuple[Image, Function]]:
+def functions(data: Data, budget: UnpackingBudget, *, without: Ranges) -> Iterator[tuple[Image, Function]]:
     """Yield each function of the machine code outside of the ranges `without`.
 
     Raises:
@@ -117,7 +117,7 @@ def functions(data: Data, budget: Budget, *, without: Ranges) -> Iterator[tuple[
                     yield stored.image, function
 
 
-def _contents(data: Data, images: Iterable[_Entry], budget: Budget) -> Contents:
+def _contents(data: Data, images: Iterable[_ImageEntry], budget: UnpackingBudget) -> Contents:
     """Return the content of each image; an image that occurs twice is left out, since its two contents may differ."""
     contents: dict[Image, Callable[[], bytes]] = {}
     for stored in images:
@@ -125,7 +125,7 @@ def _contents(data: Data, images: Iterable[_Entry], budget: Budget) -> Contents:
     return contents
 
 
-def _content(data: Data, stored: _Entry, budget: Budget) -> bytes:
+def _content(data: Data, stored: _ImageEntry, budget: UnpackingBudget) -> bytes:
     """Unpack an image.
 
     Raises:
@@ -143,7 +143,7 @@ def _content(data: Data, stored: _Entry, budget: Budget) -> bytes:
         raise budget.damaged("fat binary", stored.start) from None
 
 
-def _fatbins(data: Data, budget: Budget, without: Ranges) -> Iterator[tuple[int, int, int]]:
+def _fatbins(data: Data, budget: UnpackingBudget, without: Ranges) -> Iterator[tuple[int, int, int]]:
     """Yield the place of each fat binary outside the ranges `without`: its header, its first image, its end."""
     left_out, end = merged(without), 0
     for at in budget.find(data, _FATBIN_MAGIC):
@@ -160,7 +160,7 @@ def _fatbins(data: Data, budget: Budget, without: Ranges) -> Iterator[tuple[int,
             yield at, at + header, end
 
 
-def _images(data: Data, at: int, end: int, budget: Budget) -> Iterator[_Entry]:
+def _images(data: Data, at: int, end: int, budget: UnpackingBudget) -> Iterator[_ImageEntry]:
     """Yield each image of a fat binary, and how it is stored."""
     while at < end:
         budget.spend("CUDA images")
@@ -177,7 +177,7 @@ def _images(data: Data, at: int, end: int, budget: Budget) -> Iterator[_Entry]:
         content = at + header
         version = f"{major}.{minor}" if _KINDS[kind] == "ptx" else None
         image = Image(kind=_KINDS[kind], arch=_capability(arch, flags), version=version)
-        yield _Entry(image=image, flags=flags, header=at, start=content, end=content + size, whole=whole)
+        yield _ImageEntry(image=image, flags=flags, header=at, start=content, end=content + size, whole=whole)
         at = content + size
 
 
@@ -186,7 +186,7 @@ def _capability(arch: int, flags: int) -> str:
     return f"{arch // 10}.{arch % 10}{suffix}"
 
 
-def _is_empty(data: Data, stored: _Entry, budget: Budget) -> bool:
+def _is_empty(data: Data, stored: _ImageEntry, budget: UnpackingBudget) -> bool:
     """Whether a cubin has no kernel and no data; nvcc adds such cubins when it links.
 
     If the link names no architecture, nvcc adds them for its default one, which nobody asked for.

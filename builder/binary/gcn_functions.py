@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from builder.binary.device_image import Budget
+from builder.binary.device_image import UnpackingBudget
 from builder.binary.elf_file import ElfError, ElfFile
 from builder.binary.elf_symbols import symbols
 from builder.binary.functions import Function
@@ -25,11 +25,11 @@ _LENGTHS = {0xD9: ("text", 1), 0xDA: ("text", 2), 0xDB: ("text", 4), 0xDC: ("lis
             0xDE: ("map", 2), 0xDF: ("map", 4)}  # fmt: skip
 
 
-class _DamagedError(ValueError):
+class _DamagedNoteError(ValueError):
     """A note that is no document in MessagePack, or is not about functions."""
 
 
-def functions(content: bytes, budget: Budget, *, at: int) -> Iterator[Function]:
+def functions(content: bytes, budget: UnpackingBudget, *, at: int) -> Iterator[Function]:
     """Yield the functions of a code object that is at a byte of a library.
 
     Raises:
@@ -43,26 +43,26 @@ def functions(content: bytes, budget: Budget, *, at: int) -> Iterator[Function]:
                 for kernel in _kernels(_Document(content[start : start + size], budget).value(_DEEPEST)):
                     budget.spend("functions")
                     yield _function(kernel, sizes)
-    except (struct.error, IndexError, ElfError, _DamagedError, ValueError):
+    except (struct.error, IndexError, ElfError, _DamagedNoteError, ValueError):
         raise budget.damaged("code object", at) from None
 
 
 def _kernels(document: object) -> list[Mapping[str, Any]]:
     found = document.get("amdhsa.kernels", []) if isinstance(document, dict) else None
     if not isinstance(found, list) or not all(isinstance(kernel, dict) for kernel in found):
-        raise _DamagedError
+        raise _DamagedNoteError
     return found
 
 
 def _function(kernel: Mapping[str, Any], sizes: Mapping[str, int]) -> Function:
     name = kernel.get(".name")
     if not isinstance(name, str):
-        raise _DamagedError
+        raise _DamagedNoteError
 
     def number(key: str, default: int | None = None) -> int:
         value = kernel.get(key, default)
         if type(value) is not int or value < 0:
-            raise _DamagedError
+            raise _DamagedNoteError
         return value
 
     return Function(
@@ -83,7 +83,7 @@ def _function(kernel: Mapping[str, Any], sizes: Mapping[str, int]) -> Function:
 class _Document:
     """A document in MessagePack, read from left to right."""
 
-    def __init__(self, content: bytes, budget: Budget) -> None:
+    def __init__(self, content: bytes, budget: UnpackingBudget) -> None:
         self._content, self._budget, self._at = content, budget, 0
 
     def value(self, depth: int) -> object:
@@ -102,7 +102,7 @@ class _Document:
         if kind == "text":
             return self._take(length).decode()
         if depth == 0:
-            raise _DamagedError
+            raise _DamagedNoteError
         if kind == "list":
             return [self.value(depth - 1) for _ in range(length)]
         return {str(self.value(0)): self.value(depth - 1) for _ in range(length)}
@@ -115,13 +115,13 @@ class _Document:
         if first < 0xC0:  # noqa: PLR2004
             return "text", first & 0x1F
         if first not in _LENGTHS:
-            raise _DamagedError
+            raise _DamagedNoteError
         kind, size = _LENGTHS[first]
         return kind, int.from_bytes(self._take(size), "big")
 
     def _take(self, size: int) -> bytes:
         found = self._content[self._at : self._at + size]
         if len(found) < size:
-            raise _DamagedError
+            raise _DamagedNoteError
         self._at += size
         return found

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from builder.binary import gcn_functions
-from builder.binary.device_image import Budget, Group, Image, Stored
+from builder.binary.device_image import Group, Image, Stored, UnpackingBudget
 from builder.binary.elf_file import Data
 from builder.binary.functions import Function
 from builder.binary.unpacking import UnpackError, zlib_pieces, zstandard_pieces
@@ -21,7 +21,7 @@ _METHODS = {0: zlib_pieces, 1: zstandard_pieces}
 _STEP = 1 << 14
 
 
-def groups(data: Data, budget: Budget) -> Iterator[Group]:
+def groups(data: Data, budget: UnpackingBudget) -> Iterator[Group]:
     """Yield the images of each bundle.
 
     Raises:
@@ -31,7 +31,7 @@ def groups(data: Data, budget: Budget) -> Iterator[Group]:
         yield frozenset(image for image, _, _ in _images(bundle, budget))
 
 
-def sizes(data: Data, budget: Budget) -> Iterator[Stored]:
+def sizes(data: Data, budget: UnpackingBudget) -> Iterator[Stored]:
     """Yield each image, with its share of its bundle's size in the file.
 
     Raises:
@@ -43,7 +43,7 @@ def sizes(data: Data, budget: Budget) -> Iterator[Stored]:
             yield Stored(image=image, size=part, compressed=bundle.pieces is not None)
 
 
-def functions(data: Data, budget: Budget) -> Iterator[tuple[Image, Function]]:
+def functions(data: Data, budget: UnpackingBudget) -> Iterator[tuple[Image, Function]]:
     """Yield each function of the code objects of each bundle.
 
     Raises:
@@ -81,7 +81,7 @@ class _Bundle:
         return bytes(self.content[start:end])
 
 
-def _bundles(data: Data, budget: Budget) -> Iterator[_Bundle]:
+def _bundles(data: Data, budget: UnpackingBudget) -> Iterator[_Bundle]:
     for at in budget.find(data, _BUNDLE_MAGIC):
         yield _Bundle(data, at, len(data) - at, len(data) - at)
     for at in budget.find(data, _PACKED_MAGIC):
@@ -106,7 +106,7 @@ def _blocks(data: Data, start: int, stop: int) -> Iterator[bytes]:
         yield bytes(data[at : min(at + _STEP, stop)])
 
 
-def _images(bundle: _Bundle, budget: Budget) -> Iterator[tuple[Image, int, int]]:
+def _images(bundle: _Bundle, budget: UnpackingBudget) -> Iterator[tuple[Image, int, int]]:
     """Yield what is for a GPU, with where it is in the bundle and its size, both when unpacked."""
     cursor = len(_BUNDLE_MAGIC)
     count = int.from_bytes(bundle.read(cursor, cursor + 8), "little")

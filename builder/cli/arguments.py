@@ -66,7 +66,7 @@ class BackendType(Name):
         return value if isinstance(value, Backend) else Backend(super().convert(value, param, ctx))
 
 
-class OneOf(click.Choice[str]):
+class EnumType(click.Choice[str]):
     """One of the values of an enumeration, such as a `LoadTestRule`."""
 
     def __init__(self, values: type[Enum], *, name: str) -> None:
@@ -79,7 +79,7 @@ class OneOf(click.Choice[str]):
         return self.values(super().convert(getattr(value, "value", value), param, ctx))
 
 
-class Parsed(click.ParamType[Any]):
+class Converted(click.ParamType[Any]):
     """A value that a function parses; the function raises an error that says what is wrong."""
 
     def __init__(self, name: str, parse: Callable[[str], object], *, words: tuple[str, ...] = ()) -> None:
@@ -140,13 +140,13 @@ def _age(written: str) -> float:
     return float(seconds)
 
 
-PYTHON = Parsed("python", _python)
+PYTHON = Converted("python", _python)
 """A Python: its path, its name on PATH, or its version."""
-ARCHS = Parsed("archs", _archs, words=(ALL, architectures.NATIVE))
+ARCHS = Converted("archs", _archs, words=(ALL, architectures.NATIVE))
 """The GPUs that a build is for: `all`, `native`, or their architectures as `TargetGpus`."""
-SIZE = Parsed("size", _size)
+SIZE = Converted("size", _size)
 """A number of bytes, such as `8G`."""
-AGE = Parsed("age", _age)
+AGE = Converted("age", _age)
 """A span of time, such as `30d`, `12h` or `5h30m`, in seconds."""
 
 
@@ -192,13 +192,13 @@ store_option = click.option(
 )
 load_test_option = click.option(
     "--load-test",
-    type=OneOf(LoadTestRule, name="rule"),
+    type=EnumType(LoadTestRule, name="rule"),
     help="A wheel that cannot be imported: refuse it, note it and keep it, or do not try. "
     "Default: 'build.load-test' of build.toml, else require.",
 )
 toolchain_option = click.option(
     "--toolchain",
-    type=OneOf(ToolchainChoice, name="toolchain"),
+    type=EnumType(ToolchainChoice, name="toolchain"),
     envvar="BUILDER_TOOLCHAIN",
     help="C++ compilers: this machine's, or the pinned ones, which give the same wheel on any Linux. "
     "Default: 'build.toolchain' of build.toml, else system. [env: BUILDER_TOOLCHAIN]",

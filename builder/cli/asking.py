@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from builder.cli.arguments import SIZE, OneOf, taken, together
+from builder.cli.arguments import SIZE, EnumType, taken, together
 from builder.compile_cache import Access
 from builder.matrix.selection import Scope
 from builder.plan.ask import Ask
@@ -24,7 +24,7 @@ cache_options = together(
     ),
     click.option(
         "--cache-access",
-        type=OneOf(Access, name="access"),
+        type=EnumType(Access, name="access"),
         envvar="BUILDER_CACHE_ACCESS",
         default=Access.READ.value,
         help="What to do with --cache: read it, write to it and read no cache, or both. "

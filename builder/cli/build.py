@@ -13,7 +13,7 @@ from builder.cli.arguments import (
     AGE,
     FOLDER,
     SIZE,
-    Parsed,
+    Converted,
     archs_option,
     load_test_option,
     python_option,
@@ -32,7 +32,7 @@ from builder.cli.selecting import (
     variants_option,
 )
 from builder.make import reproducible
-from builder.make.part import Part
+from builder.make.part import BuildPart
 from builder.plan import choosing, dry_run, kernels, size_estimate
 from builder.plan.ask import KernelBuild, own_cores, own_memory
 from builder.plan.kernels import Chosen, NamedKernels
@@ -79,7 +79,7 @@ from builder.wheel.options import MANYLINUX
 @toolchain_option
 @click.option(
     "--part",
-    type=Parsed("part", Part.parse),
+    type=Converted("part", BuildPart.parse),
     metavar="K/N",
     help="Compile the K-th of N parts of the files into the cache, and make no wheel.",
 )

@@ -17,7 +17,7 @@ from builder.make import reproducible
 from builder.matrix.selection import Scope
 from builder.plan import choosing
 from builder.repro import Result, difference, inputs, repeat
-from builder.repro.setting import Builder, Setting, Workspace, link_environments, make_preload
+from builder.repro.setting import Builder, Circumstances, Workspace, link_environments, make_preload
 from builder.repro.variations import NAMES, VARIATIONS, Variation
 from builder.wheel import kernel_wheel
 from builder.wording import nearest
@@ -79,7 +79,7 @@ def command(
         own = folder / "store"
         own.mkdir()
         link_environments(own, store)
-        setting = Setting(kernel=kernel.resolve(), store=own, cwd=Path.cwd())
+        setting = Circumstances(kernel=kernel.resolve(), store=own, cwd=Path.cwd())
         environ = {**os.environ, "CCACHE_DISABLE": "1"}
         builder = Builder(variant=cell.variant, folder=folder, environ=environ, without=without, options=tuple(options))
         if published is not None:
@@ -105,7 +105,7 @@ def _variations(text: str | None) -> tuple[Variation, ...]:
     return tuple(variation for variation in VARIATIONS if variation.name in named)
 
 
-def _compare(builder: Builder, setting: Setting, published: inputs.Published, *, as_json: bool) -> int:
+def _compare(builder: Builder, setting: Circumstances, published: inputs.Published, *, as_json: bool) -> int:
     built = builder.build(setting)
     here = inputs.inputs_of(kernel_wheel.read(built.wheel).metadata)
     differing = tuple(inputs.differences(published.inputs, here))

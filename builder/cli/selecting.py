@@ -10,7 +10,7 @@ import click
 
 from builder import terminal
 from builder.cli import completing
-from builder.cli.arguments import ALL, PATH, BackendType, Decorator, Name, Parsed
+from builder.cli.arguments import ALL, PATH, BackendType, Converted, Decorator, Name
 from builder.config.values import Version
 from builder.errors import BuilderError, NothingToDoError
 from builder.kernel import CONFIG
@@ -68,7 +68,7 @@ sets_option = click.option(
 torches_option = click.option(
     "--torch",
     "torches",
-    type=Parsed("torch", _torch),
+    type=Converted("torch", _torch),
     multiple=True,
     metavar="MAJOR.MINOR",
     help="Only cells built with this torch; may be repeated.",

@@ -21,7 +21,7 @@ from builder.loadtest.outcome import LoadError
 from builder.make import wheel_record as records
 from builder.make.job import CompileError, Job, OutOfMemoryError
 from builder.make.ninja_log import File
-from builder.make.part import Part
+from builder.make.part import BuildPart
 from builder.make.record import BuildRecord, record_of
 from builder.make.report import BuildReport, Built
 from builder.make.workplace import Workplace
@@ -254,7 +254,7 @@ class Worker:
                 store.set_measured(name, cell.variant, "peak", report.peak_memory or 0)
         return replace(built, report=report)
 
-    def _compile_part(self, job: Job, part: Part) -> CellOutcome:
+    def _compile_part(self, job: Job, part: BuildPart) -> CellOutcome:
         """Compile a part of the objects; other parts do not have to wait for it."""
         from builder.make import cell as building  # noqa: PLC0415
 

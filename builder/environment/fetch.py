@@ -43,7 +43,7 @@ def is_unreachable(said: str) -> bool:
 
 
 @dataclass(slots=True)
-class _Answer:
+class _Reached:
     failure: Completed | None = None
     over: threading.Event = field(default_factory=threading.Event)
 
@@ -57,14 +57,14 @@ class _Answer:
 class Reach:
     """The reachability of each index, shared by all cells of a run; several threads may ask."""
 
-    _answers: dict[str | None, _Answer] = field(default_factory=dict)
+    _answers: dict[str | None, _Reached] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def ask(self, index: str | None, run: Callable[[], Completed], *, give_up: Callable[[], bool]) -> Completed:
         """Run uv, unless another thread has found, or is finding, that the index is out of reach."""
         with self._lock:
             first = index not in self._answers
-            answer = self._answers.setdefault(index, _Answer())
+            answer = self._answers.setdefault(index, _Reached())
         if not first:
             answer.wait(give_up=give_up)
             return answer.failure or run()

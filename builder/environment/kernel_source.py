@@ -89,7 +89,7 @@ class CacheFolder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hub:
+class KernelHub:
     """The hub, accessed with its own library, which finds the user's token."""
 
     endpoint: str | None = None
@@ -145,13 +145,13 @@ def _unreachable(what: str, error: Exception) -> NotHereError:
     )
 
 
-KernelSource = CacheFolder | Hub
+KernelSource = CacheFolder | KernelHub
 
 
 def named_by(environ: Mapping[str, str], *, folder: Path | None = None) -> KernelSource:
     """Return the source of kernels: a folder if one is named, or else the hub."""
     place = folder or (Path(environ[FOLDER]) if environ.get(FOLDER) else None)
-    return Hub(endpoint=environ.get("HF_ENDPOINT") or None) if place is None else CacheFolder(place)
+    return KernelHub(endpoint=environ.get("HF_ENDPOINT") or None) if place is None else CacheFolder(place)
 
 
 def load_library(purpose: str) -> ModuleType:

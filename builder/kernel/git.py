@@ -30,7 +30,7 @@ _MOST_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class GitAnswer:
     """The result of a git command."""
 
     ok: bool
@@ -74,14 +74,14 @@ class Checkout:
         # With an invalid `.git`, a git before 2.38 would take the folder itself for a bare repository.
         return None if repository is None or os.path.realpath(repository) == os.path.realpath(root) else found
 
-    def ask(self, *arguments: str) -> Answer:
+    def ask(self, *arguments: str) -> GitAnswer:
         """Run git in the root of the checkout, without running its hooks, filters or configured commands.
 
         Raises:
             ToolError: git is not installed, cannot be started or does not answer.
         """
         done = _run(self.root, (*_ALWAYS, *arguments), env=_environment(self.root))
-        return Answer(ok=done.returncode == 0, output=os.fsdecode(done.content))
+        return GitAnswer(ok=done.returncode == 0, output=os.fsdecode(done.content))
 
     def commit(self, revision: str) -> str | None:
         """Return the commit of a revision; None if there is none."""

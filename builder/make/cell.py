@@ -13,7 +13,7 @@ from builder.errors import AuditError, ToolError
 from builder.kernel import source_set
 from builder.make import load, ninja_log, objects, part, repeated_code, reproducible, source_trees
 from builder.make.job import Job
-from builder.make.part import Part, SourceFile
+from builder.make.part import BuildPart, SourceFile
 from builder.make.report import BuildReport, Built
 from builder.make.workplace import Workplace
 from builder.matrix import extensions_of
@@ -67,7 +67,7 @@ def build(place: Workplace, *, core: load.Core = contextlib.nullcontext) -> Buil
     return Built(name=finished.name, content=finished.content, report=report, objects=made)
 
 
-def compile_part(place: Workplace, wanted: Part | SourceFile) -> tuple[BuildReport, int, int]:
+def compile_part(place: Workplace, wanted: BuildPart | SourceFile) -> tuple[BuildReport, int, int]:
     """Compile a part of a cell's objects into the shared cache.
 
     Returns:

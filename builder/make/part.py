@@ -35,7 +35,7 @@ sys.exit(subprocess.run(["ninja", "-C", build, *mine]).returncode if mine else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class BuildPart:
     """One of several equal parts, counted from 1."""
 
     number: int
@@ -45,7 +45,7 @@ class Part:
         return f"{self.number}/{self.of}"
 
     @classmethod
-    def parse(cls, text: str) -> "Part":
+    def parse(cls, text: str) -> "BuildPart":
         """Parse a part such as `1/4`.
 
         Raises:
@@ -65,7 +65,7 @@ class SourceFile:
     """Its path in the project."""
 
 
-def frontend(python: Path, part: Part | SourceFile, *, base: Path, arguments: Sequence[str]) -> list[str]:
+def frontend(python: Path, part: BuildPart | SourceFile, *, base: Path, arguments: Sequence[str]) -> list[str]:
     """Return the command that configures a project and compiles a part of it; `base` is the scratch directory."""
     return [str(python), "-c", _FRONTEND, str(base), json_text.line(list(arguments)), json_text.line(asdict(part))]
 

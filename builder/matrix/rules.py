@@ -19,7 +19,7 @@ KeyPath = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class CellFacts:
     """The facts about a row or a cell that conditions test."""
 
     torch: Version
@@ -34,7 +34,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row(Place):
+class Row(CellFacts):
     """A row of `data/matrix.toml`."""
 
     backend: Backend
@@ -91,7 +91,7 @@ def read(text: str) -> tuple[Row, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell(Place):
+class Cell(CellFacts):
     """One wheel to build, named by its variant."""
 
     variant: str
@@ -139,18 +139,18 @@ class Unmet:
     message: str
 
 
-def unmet(part: Component, place: Place, only: tuple[str, ...] = ()) -> Unmet | None:
+def unmet(part: Component, place: CellFacts, only: tuple[str, ...] = ()) -> Unmet | None:
     """Return the first unmet entry of the component's `when`; `only` are the GPUs of a quick build."""
     return None if part.when is None else next(_unmet(part.when, (part,), place, only), None)
 
 
-def may_hold(when: When | None, place: Place) -> bool:
+def may_hold(when: When | None, place: CellFacts) -> bool:
     """Whether a condition holds for some choice of GPUs."""
     return when is None or next(_unmet(replace(when, arch=None), (), place, ()), None) is None
 
 
 def unmet_of_extension(
-    config: Config, name: ExtensionName, backend: Backend, place: Place, only: tuple[str, ...] = ()
+    config: Config, name: ExtensionName, backend: Backend, place: CellFacts, only: tuple[str, ...] = ()
 ) -> Unmet | None:
     """Return the first unmet entry of the extension's `when`; an entry about GPUs is tested for all its components."""
     when = config.extension[name].when
@@ -158,7 +158,7 @@ def unmet_of_extension(
     return None if when is None else next(_unmet(when, parts, place, only), None)
 
 
-def _unmet(when: When, parts: Iterable[Component], place: Place, only: tuple[str, ...]) -> Iterator[Unmet]:
+def _unmet(when: When, parts: Iterable[Component], place: CellFacts, only: tuple[str, ...]) -> Iterator[Unmet]:
     toolkit = place.release
     if when.cuda is not None and (toolkit is None or toolkit not in when.cuda):
         yield Unmet(key="cuda", message=f"CUDA {toolkit} is not {when.cuda}")

@@ -134,7 +134,7 @@ class PinSet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class PinnedPart:
     """Wheels that belong together; an environment consists of parts that are pinned independently."""
 
     name: str
@@ -173,7 +173,7 @@ class Pins:
     pythons: tuple[str, ...]
     recipes: Mapping[str, tuple[tuple[str, ...], ...]]
     """The lists of parts for each kind of environment; the first list that is pinned is used."""
-    parts: tuple[Part, ...]
+    parts: tuple[PinnedPart, ...]
     wheels: Mapping[str, PinnedWheel]
 
     def environment(self, requirement: Requirement, *, any_python: bool = False) -> PinSet:
@@ -296,13 +296,13 @@ def load(file: Path = FILE) -> Pins:
     )
 
 
-def _part(table: dict[str, Any]) -> Part:
+def _part(table: dict[str, Any]) -> PinnedPart:
     wheels = {
         system: {python: tuple(files) for python, files in of_system.items()}
         for system, of_system in table.get("wheels", {}).items()
     }
     facts: dict[str, Any] = {key: tuple(each) if isinstance(each, list) else each for key, each in table.items()}
-    return Part(**{**facts, "wheels": wheels})
+    return PinnedPart(**{**facts, "wheels": wheels})
 
 
 def to_toml(pins: Pins) -> str:
@@ -319,7 +319,7 @@ def to_toml(pins: Pins) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _part_lines(part: Part) -> Iterator[str]:
+def _part_lines(part: PinnedPart) -> Iterator[str]:
     for key in ("name", "about", "version", "compute", "requires", "only", "index"):
         value = getattr(part, key)
         if value not in (None, ()) or key == "requires":

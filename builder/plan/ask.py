@@ -12,7 +12,7 @@ from builder.compile_cache import Access
 from builder.config import LoadTestRule, ToolchainChoice
 from builder.errors import BuilderError
 from builder.kernel import Kernel
-from builder.make.part import Part
+from builder.make.part import BuildPart
 from builder.matrix import Cell
 from builder.matrix.architectures import TargetGpus
 from builder.matrix.selection import Scope
@@ -89,7 +89,7 @@ class Ask:
     """Whether cells of another system were requested, to be cross-compiled here if possible."""
     again: bool = False
     """Whether to build cells that the store already has."""
-    part: Part | None = None
+    part: BuildPart | None = None
     """The part of the objects to compile into the shared cache; None makes wheels."""
     no_cache: bool = False
     """Whether every file is compiled, and no compiled file kept."""

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from builder import codec
 from builder.repro import difference
-from builder.repro.difference import Difference
-from builder.repro.setting import Build, Builder, Setting, Workspace
+from builder.repro.difference import WheelDifference
+from builder.repro.setting import Builder, BuiltWheel, Circumstances, Workspace
 from builder.repro.variations import Variation, frozen
 
 REPEATED = "repetition"
@@ -23,7 +23,7 @@ class Cause:
 
     variations: tuple[str, ...]
     """One name, or several that only cause a difference together."""
-    differences: tuple[Difference, ...]
+    differences: tuple[WheelDifference, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class Result:
 
 
 def repeat(
-    builder: Builder, setting: Setting, workspace: Workspace, *, wanted: Sequence[Variation], times: int, say: Say
+    builder: Builder, setting: Circumstances, workspace: Workspace, *, wanted: Sequence[Variation], times: int, say: Say
 ) -> Result:
     """Build once unvaried, and `times` - 1 times with all of `wanted`; then look for the cause of a difference."""
     skipped = tuple((each.name, why) for each in wanted if (why := each.why_not(workspace)) is not None)
@@ -97,18 +97,18 @@ class _Search:
     """Searches for the variations that cause a difference from the first build."""
 
     builder: Builder
-    setting: Setting
+    setting: Circumstances
     workspace: Workspace
-    first: Build
+    first: BuiltWheel
     say: Say
 
-    def vary(self, variations: Sequence[Variation]) -> Build:
+    def vary(self, variations: Sequence[Variation]) -> BuiltWheel:
         setting = self.setting
         for variation in variations:
             setting = variation.apply(setting, self.workspace)
         return self.builder.build(setting)
 
-    def causes(self, variations: tuple[Variation, ...], varied: Build) -> tuple[Cause, ...]:
+    def causes(self, variations: tuple[Variation, ...], varied: BuiltWheel) -> tuple[Cause, ...]:
         """Find the causes: first differences without any variation, then, by halving, those of each variation."""
         self.say("the bytes differ: building once more as it is")
         noise = self._new(self.builder.build(self.setting), frozenset())
@@ -127,7 +127,7 @@ class _Search:
         return _CLOCK if self.builder.build(setting).sha256 == self.builder.build(setting).sha256 else REPEATED
 
     def _halve(
-        self, variations: tuple[Variation, ...], varied: Build, ignored: frozenset[tuple[str, str]]
+        self, variations: tuple[Variation, ...], varied: BuiltWheel, ignored: frozenset[tuple[str, str]]
     ) -> list[Cause]:
         middle = len(variations) // 2
         found: list[Cause] = []
@@ -139,12 +139,12 @@ class _Search:
         names = tuple(each.name for each in variations)
         return found or [Cause(variations=names, differences=self._new(varied, ignored))]
 
-    def _new(self, built: Build, ignored: frozenset[tuple[str, str]]) -> tuple[Difference, ...]:
+    def _new(self, built: BuiltWheel, ignored: frozenset[tuple[str, str]]) -> tuple[WheelDifference, ...]:
         """Return the differences from the first build, without those in ignored places."""
         found = difference.between(self.first.wheel, built.wheel)
         return tuple(each for each in found if _place(each) not in ignored)
 
 
-def _place(found: Difference) -> tuple[str, str]:
+def _place(found: WheelDifference) -> tuple[str, str]:
     """Return the place of a difference, without random parts of it such as a symbol's name."""
     return found.member, "symbol" if found.part.startswith("symbol ") else found.part

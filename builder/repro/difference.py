@@ -25,7 +25,7 @@ _TEXT = 160
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class WheelDifference:
     """A place in which two wheels differ."""
 
     member: str
@@ -39,42 +39,42 @@ class Difference:
         return f"{where}: {self.detail}" if self.detail else where
 
 
-def between(first: Path, second: Path) -> tuple[Difference, ...]:
+def between(first: Path, second: Path) -> tuple[WheelDifference, ...]:
     """Return the differences between two wheel files; empty if their bytes are the same."""
     if first.name == second.name and first.read_bytes() == second.read_bytes():
         return ()
     found = tuple(_members(Wheel.read(first), Wheel.read(second)))
     # A digest of a differing file only repeats that difference.
     causes = tuple(each for each in found if not (each.member.endswith(".dist-info/RECORD") or each.part == _DIGESTS))
-    named: tuple[Difference, ...] = ()
+    named: tuple[WheelDifference, ...] = ()
     if first.name != second.name:
-        named = (Difference(member="", part="file name", detail=f"{first.name} and {second.name}"),)
+        named = (WheelDifference(member="", part="file name", detail=f"{first.name} and {second.name}"),)
     return named + (causes or found or tuple(_archive(first, second)))
 
 
-def _members(first: Wheel, second: Wheel) -> Iterator[Difference]:
+def _members(first: Wheel, second: Wheel) -> Iterator[WheelDifference]:
     for name in sorted({*first.members, *second.members}):
         one, other = first.members.get(name), second.members.get(name)
         if one is None or other is None:
-            yield Difference(member=name, detail=f"only in the {'second' if one is None else 'first'}")
+            yield WheelDifference(member=name, detail=f"only in the {'second' if one is None else 'first'}")
             continue
         before, after = one.read(), other.read()
         if before != after and name.endswith(_LIBRARIES):
             parts = of_libraries(before, after)
-            yield from (Difference(member=name, part=part, detail=detail) for part, detail in parts)
+            yield from (WheelDifference(member=name, part=part, detail=detail) for part, detail in parts)
         elif before != after:
             yield _text_differs(name, before, after)
 
 
-def _text_differs(name: str, before: bytes, after: bytes) -> Difference:
+def _text_differs(name: str, before: bytes, after: bytes) -> WheelDifference:
     if name.endswith(("/metadata.json", ".cdx.json")) and _without_digests(before) == _without_digests(after):
-        return Difference(member=name, part=_DIGESTS, detail="they follow from the other members")
+        return WheelDifference(member=name, part=_DIGESTS, detail="they follow from the other members")
     try:
         lines = before.decode().splitlines(), after.decode().splitlines()
     except UnicodeDecodeError:
-        return Difference(member=name, detail="binary files differ")
+        return WheelDifference(member=name, detail="binary files differ")
     changed = [line for line in difflib.unified_diff(*lines, lineterm="", n=0) if line[:3] not in ("---", "+++", "@@ ")]
-    return Difference(member=name, detail=" ".join(line[:_TEXT] for line in changed[:_LINES_SHOWN]))
+    return WheelDifference(member=name, detail=" ".join(line[:_TEXT] for line in changed[:_LINES_SHOWN]))
 
 
 def _without_digests(content: bytes) -> object:
@@ -89,18 +89,18 @@ def _without_digests(content: bytes) -> object:
         return content
 
 
-def _archive(first: Path, second: Path) -> Iterator[Difference]:
+def _archive(first: Path, second: Path) -> Iterator[WheelDifference]:
     """Yield the differences between archives with the same members: order, times, modes."""
     with zipfile.ZipFile(first) as one, zipfile.ZipFile(second) as other:
         before, after = one.infolist(), other.infolist()
     if [info.filename for info in before] != [info.filename for info in after]:
-        yield Difference(member="", part="order of members")
+        yield WheelDifference(member="", part="order of members")
         return
     for old, new in zip(before, after, strict=True):
         for fact in ("date_time", "external_attr", "compress_type", "compress_size", "create_system"):
             if getattr(old, fact) != getattr(new, fact):
                 detail = f"{getattr(old, fact)} and {getattr(new, fact)}"
-                yield Difference(member=old.filename, part=fact.replace("_", " "), detail=detail)
+                yield WheelDifference(member=old.filename, part=fact.replace("_", " "), detail=detail)
 
 
 _DERIVED = (".note.gnu.build-id", ".gnu_debuglink")
@@ -115,14 +115,14 @@ _AROUND = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Section:
+class _LibrarySection:
     address: int
     data: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Image:
-    sections: dict[str, _Section] = field(default_factory=dict)
+    sections: dict[str, _LibrarySection] = field(default_factory=dict)
     symbols: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Name → address, size."""
 
@@ -163,7 +163,7 @@ def _read(content: bytes) -> _Image:
     image = _Image()
     for section in ELFFile(io.BytesIO(content)).iter_sections():
         if section["sh_type"] != "SHT_NOBITS" and section.name:
-            image.sections[section.name] = _Section(address=section["sh_addr"], data=section.data())
+            image.sections[section.name] = _LibrarySection(address=section["sh_addr"], data=section.data())
         if isinstance(section, SymbolTableSection):
             named = (symbol for symbol in section.iter_symbols() if symbol.name)
             image.symbols.update((symbol.name, (symbol["st_value"], symbol["st_size"])) for symbol in named)
@@ -186,7 +186,7 @@ def _sections(first: _Image, second: _Image, *, quiet: bool) -> Iterator[tuple[s
             yield f"section {name}{_symbol_at(first, one, other)}", _bytes_differ(one.data, other.data)
 
 
-def _symbol_at(image: _Image, one: _Section, other: _Section) -> str:
+def _symbol_at(image: _Image, one: _LibrarySection, other: _LibrarySection) -> str:
     at = one.address + _first(one.data, other.data)
     symbols = sorted(image.symbols.items()) if one.address else ()
     return next((f", symbol {name}" for name, (start, size) in symbols if start <= at < start + size), "")

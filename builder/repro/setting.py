@@ -105,7 +105,7 @@ def link_environments(store: Path, other: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class Circumstances:
     """The circumstances of one build."""
 
     kernel: Path
@@ -127,16 +127,16 @@ class Setting:
     burners: int = 0
     """The number of processes that keep the machine busy during the build."""
 
-    def seeing(self, **variables: str) -> "Setting":
+    def seeing(self, **variables: str) -> "Circumstances":
         """Return a copy with more variables of the user."""
         return replace(self, environ={**self.environ, **variables})
 
-    def copied_to(self, target: Path) -> "Setting":
+    def copied_to(self, target: Path) -> "Circumstances":
         """Return a copy that builds a copy of the kernel in a new folder."""
         kernel = copy_of(self.kernel, target, backwards=self.backwards, whole=self.copied)
         return replace(self, kernel=kernel, copied=True)
 
-    def run_by(self, *words: str) -> "Setting":
+    def run_by(self, *words: str) -> "Circumstances":
         """Return a copy that runs the build with another command."""
         return replace(self, prefix=(*words, *self.prefix))
 
@@ -180,7 +180,7 @@ _PACKAGE_ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Build:
+class BuiltWheel:
     """One wheel, and its digest."""
 
     wheel: Path
@@ -201,7 +201,7 @@ class Builder:
     """Additional options of `builder build`."""
     count: int = field(default=0, init=False)
 
-    def build(self, setting: Setting) -> Build:
+    def build(self, setting: Circumstances) -> BuiltWheel:
         """Build under a setting.
 
         Raises:
@@ -221,9 +221,9 @@ class Builder:
             raise ToolError(
                 f"build {self.count} of {self.variant} failed\n{said.strip()}", help="build it first: builder build"
             )
-        return Build(wheel=wheels[0], sha256=sha256(wheels[0].read_bytes()))
+        return BuiltWheel(wheel=wheels[0], sha256=sha256(wheels[0].read_bytes()))
 
-    def _command(self, setting: Setting, output: Path) -> list[str]:
+    def _command(self, setting: Circumstances, output: Path) -> list[str]:
         experiment = json_text.line({"without": self.without, "variables": dict(setting.inside)})
         options = ["--variant", self.variant, "--store", str(setting.store), "--output", str(output), "--quiet"]
         options += ["--rebuild", "--experiment", experiment, *self.options]

@@ -9,7 +9,7 @@ from functools import cache
 
 from builder.errors import ToolError
 from builder.kernel import git
-from builder.repro.setting import Setting, Workspace, aged, cloned, link_environments, shared_memory
+from builder.repro.setting import Circumstances, Workspace, aged, cloned, link_environments, shared_memory
 from builder.run import ask
 from builder.toolchain import this_machine
 from builder.toolchain.tool import Search
@@ -21,12 +21,12 @@ class Variation:
 
     name: str
     what: str
-    apply: Callable[[Setting, Workspace], Setting]
+    apply: Callable[[Circumstances, Workspace], Circumstances]
     why_not: Callable[[Workspace], str | None] = lambda _: None
     """Returns why this machine cannot vary it; None if it can."""
 
 
-def _path(setting: Setting, workspace: Workspace) -> Setting:
+def _path(setting: Circumstances, workspace: Workspace) -> Circumstances:
     kind = workspace.of("deep", "link", "elsewhere")
     if kind == "elsewhere" and shared_memory() is not None:
         return setting.copied_to(workspace.elsewhere / workspace.fresh("shm").name / "kernel")
@@ -38,50 +38,50 @@ def _path(setting: Setting, workspace: Workspace) -> Setting:
     return replace(there, kernel=link, cwd=link.parent)
 
 
-def _checkout(setting: Setting, workspace: Workspace) -> Setting:
+def _checkout(setting: Circumstances, workspace: Workspace) -> Circumstances:
     kernel = cloned(setting.kernel, workspace.fresh("checkout"), archive=workspace.round % 2 == 0)
     return replace(setting, kernel=kernel, copied=True)
 
 
-def _files(setting: Setting, workspace: Workspace) -> Setting:
+def _files(setting: Circumstances, workspace: Workspace) -> Circumstances:
     there = setting.copied_to(workspace.fresh("files") / "kernel")
     aged(there.kernel, mode=workspace.round % 2)
     return there
 
 
-def _order(setting: Setting, workspace: Workspace) -> Setting:
+def _order(setting: Circumstances, workspace: Workspace) -> Circumstances:
     there = replace(setting, backwards=True).copied_to(workspace.fresh("order") / "kernel")
     return _preloaded(there, workspace, BUILDER_REPRO_REVERSED="1")
 
 
-def _store(setting: Setting, workspace: Workspace) -> Setting:
+def _store(setting: Circumstances, workspace: Workspace) -> Circumstances:
     store = workspace.fresh("store") / "another place for a store" / f"round-{workspace.round}"
     store.mkdir(parents=True)
     link_environments(store, setting.store)
     return replace(setting, store=store)
 
 
-def _home(setting: Setting, workspace: Workspace) -> Setting:
+def _home(setting: Circumstances, workspace: Workspace) -> Circumstances:
     home = workspace.fresh("home")
     return setting.seeing(HOME=str(home), XDG_CACHE_HOME=str(home / "cache"), TMPDIR=str(home))
 
 
-def _user(setting: Setting, _: Workspace) -> Setting:
+def _user(setting: Circumstances, _: Workspace) -> Circumstances:
     words = ("unshare", "--user", "--map-user=4711", "--map-group=4712", "--")
     return setting.seeing(USER="somebody", LOGNAME="somebody").run_by(*words)
 
 
-def _hostname(setting: Setting, workspace: Workspace) -> Setting:
+def _hostname(setting: Circumstances, workspace: Workspace) -> Circumstances:
     name = workspace.of("elsewhere", "a-very-long-host-name.example.org")
     script = 'hostname "$1" && shift && exec "$@"'
     return setting.run_by("unshare", "--user", "--map-root-user", "--uts", "--", "sh", "-c", script, "sh", name)
 
 
-def _umask(setting: Setting, workspace: Workspace) -> Setting:
+def _umask(setting: Circumstances, workspace: Workspace) -> Circumstances:
     return replace(_store(setting, workspace), umask=0o077 if workspace.round % 2 else 0o002)
 
 
-def _locale(setting: Setting, workspace: Workspace) -> Setting:
+def _locale(setting: Circumstances, workspace: Workspace) -> Circumstances:
     name = workspace.of("tr_TR.UTF-8", "C", "de_DE.UTF-8")
     return setting.seeing(LANG=name, LC_ALL=name, LANGUAGE=name[:2])
 
@@ -90,12 +90,12 @@ _YEARS = str(4 * 365 * 86400 + 12345)
 _ZONES = ("Pacific/Kiritimati", "America/St_Johns", "Asia/Kathmandu")
 
 
-def frozen(setting: Setting, workspace: Workspace) -> Setting:
+def frozen(setting: Circumstances, workspace: Workspace) -> Circumstances:
     """Return the setting with a stopped clock: differences that remain are not caused by time."""
     return _preloaded(setting, workspace, BUILDER_REPRO_FROZEN="1600000000")
 
 
-def _preloaded(setting: Setting, workspace: Workspace, **variables: str) -> Setting:
+def _preloaded(setting: Circumstances, workspace: Workspace, **variables: str) -> Circumstances:
     """Preload the library that changes the clock and folders as `variables` say."""
     if workspace.preload.library is None:
         return setting
@@ -103,12 +103,12 @@ def _preloaded(setting: Setting, workspace: Workspace, **variables: str) -> Sett
     return replace(setting.seeing(**seen), inside={**setting.inside, **seen})
 
 
-def _jobs(setting: Setting, workspace: Workspace) -> Setting:
+def _jobs(setting: Circumstances, workspace: Workspace) -> Circumstances:
     cores = os.cpu_count() or 1
     return replace(setting, jobs=1 if workspace.round % 2 else cores + 3, cores=1 if workspace.round % 2 else None)
 
 
-def _noise(setting: Setting, _: Workspace) -> Setting:
+def _noise(setting: Circumstances, _: Workspace) -> Circumstances:
     noise = {
         "CFLAGS": "-O0 -g -DNOISE",
         "CPATH": "/usr/include/noise",
@@ -127,7 +127,7 @@ def _noise(setting: Setting, _: Workspace) -> Setting:
     return setting.seeing(**noise)
 
 
-def _compiled(setting: Setting, workspace: Workspace) -> Setting:
+def _compiled(setting: Circumstances, workspace: Workspace) -> Circumstances:
     """Vary the origin of compiled files; each build has its own caches, or it would get objects of other variations."""
     kind = workspace.of("cold", "warm", "shared", "off")
     if kind == "off":

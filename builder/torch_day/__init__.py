@@ -37,7 +37,7 @@ def propose(
     """
     texts = {name: _text(data / name) for name in READ}
     pins = pinning.load(data / "pins.toml")
-    source = read.Source(
+    source = read.Indexes(
         pins=pins,
         env=indexes.read(environ).env,
         libraries=tuple(json.loads(texts[tables.SHIM])),

@@ -11,7 +11,7 @@ from builder.kernel.git import Checkout, object_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class ProposedLine:
     """A line of the new text."""
 
     text: str
@@ -25,7 +25,7 @@ class FileEdit:
 
     name: str
     old: str
-    new: tuple[Line, ...]
+    new: tuple[ProposedLine, ...]
 
     @property
     def text(self) -> str:
@@ -33,7 +33,7 @@ class FileEdit:
         text = "\n".join(line.text for line in self.new)
         return f"{text}\n" if self.old.endswith("\n") else text
 
-    def added(self) -> Iterator[tuple[int, Line]]:
+    def added(self) -> Iterator[tuple[int, ProposedLine]]:
         """Yield the new lines, each with its number."""
         texts = [line.text for line in self.new]
         matcher = difflib.SequenceMatcher(None, self.old.splitlines(), texts, autojunk=False)

@@ -12,8 +12,8 @@ from builder.environment import resolve
 from builder.environment.resolve import IndexFile, NoReleaseError, released
 from builder.errors import BuilderError, NothingToDoError, ToolError
 from builder.matrix.variant import backend_of, built_systems, compute_name, dotted
-from builder.pins import Part, PinnedWheel, Pins, pin_file
-from builder.torch_day.release import Build, Release, cuda_parts, torch_parts, triton_part
+from builder.pins import PinnedPart, PinnedWheel, Pins, pin_file
+from builder.torch_day.release import Release, TorchBuild, cuda_parts, torch_parts, triton_part
 from builder.torch_day.wheel import WheelFacts, everything, open_wheel, versions
 
 FIRST_SYSTEM = "x86_64-linux"
@@ -30,7 +30,7 @@ class NoTorchError(BuilderError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class Indexes:
     """The indexes of torch, and the listener to progress."""
 
     pins: Pins
@@ -58,7 +58,7 @@ class IndexAnswer:
     error: str | None = None
 
 
-def newer(source: Source, known: Iterable[str]) -> tuple[str, ...]:
+def newer(source: Indexes, known: Iterable[str]) -> tuple[str, ...]:
     """Return the published versions newer than all of `known`, the oldest first, or else a new patch of the newest.
 
     Raises:
@@ -96,7 +96,7 @@ def _is_patch(version: str, pins: Pins) -> bool:
     return bool(same) and max(same) < published
 
 
-def read(wanted: str, source: Source) -> Release:
+def read(wanted: str, source: Indexes) -> Release:
     """Read a release: `2.15` means its newest patch, `2.15.0` exactly that one.
 
     Raises:
@@ -141,7 +141,7 @@ def read(wanted: str, source: Source) -> Release:
     )
 
 
-def _asked(source: Source, requirement: str) -> tuple[IndexFile, ...]:
+def _asked(source: Indexes, requirement: str) -> tuple[IndexFile, ...]:
     try:
         files = source.files(requirement)
     except NoReleaseError as error:
@@ -188,8 +188,8 @@ def _newest(table: Mapping[str, IndexFile], pythons: tuple[str, ...]) -> IndexFi
 
 
 def _default_builds(
-    source: Source, tables: Mapping[str, Mapping[str, IndexFile]], whole: WheelFacts
-) -> Iterator[tuple[Build, Mapping[str, PinnedWheel]]]:
+    source: Indexes, tables: Mapping[str, Mapping[str, IndexFile]], whole: WheelFacts
+) -> Iterator[tuple[TorchBuild, Mapping[str, PinnedWheel]]]:
     """Yield the builds on the default index, each with its files by Python."""
     for system, table in tables.items():
         if not table:
@@ -198,22 +198,22 @@ def _default_builds(
         if system.endswith("-darwin"):
             name = _newest(table, source.pythons).file
             for backend in (Backend.CPU, Backend.METAL):
-                yield Build(system=system, backend=backend, toolkit=None, source=f"{name} is published"), wheels
+                yield TorchBuild(system=system, backend=backend, toolkit=None, source=f"{name} is published"), wheels
             continue
         facts = whole if system == FIRST_SYSTEM else _facts(source, _newest(table, source.pythons))
         toolkit = facts.toolkits.get("cuda")
         said = f"torch/version.py of {facts.file}: cuda is {toolkit}"
         backend = Backend.CPU if toolkit is None else Backend.CUDA
-        yield Build(system=system, backend=backend, toolkit=toolkit, source=said), wheels
+        yield TorchBuild(system=system, backend=backend, toolkit=toolkit, source=said), wheels
 
 
-def _facts(source: Source, file: IndexFile, *, whole: bool = False) -> WheelFacts:
+def _facts(source: Indexes, file: IndexFile, *, whole: bool = False) -> WheelFacts:
     source.progress(f"reading {file.file}")
     with open_wheel(file.file, file.place, env=source.env) as archive:
         return everything(archive, file.file, source.libraries) if whole else versions(archive, file.file)
 
 
-def _other_indexes(source: Source, version: str) -> tuple[IndexAnswer, ...]:
+def _other_indexes(source: Indexes, version: str) -> tuple[IndexAnswer, ...]:
     """Ask each torch index in the pin file, and the neighbouring indexes for its other toolkits."""
 
     def ask(index: str) -> IndexAnswer:
@@ -244,8 +244,8 @@ def indexes_of(pins: Pins) -> tuple[str, ...]:
 
 
 def _other_builds(
-    source: Source, answers: tuple[IndexAnswer, ...], *, have: set[tuple[str, str]]
-) -> Iterator[tuple[Build, Mapping[str, PinnedWheel]]]:
+    source: Indexes, answers: tuple[IndexAnswer, ...], *, have: set[tuple[str, str]]
+) -> Iterator[tuple[TorchBuild, Mapping[str, PinnedWheel]]]:
     """Yield the builds on other indexes that the default index lacks."""
     for answer in answers:
         for system in built_systems():
@@ -257,10 +257,10 @@ def _other_builds(
             if (system, compute_name(backend, toolkit)) not in have:
                 said = f"{file.file} is published on {answer.index}"
                 wheels = {python: _pinned_wheel(each, answer.index) for python, each in table.items()}
-                yield Build(system=system, backend=backend, toolkit=toolkit, source=said), wheels
+                yield TorchBuild(system=system, backend=backend, toolkit=toolkit, source=said), wheels
 
 
-def _of_local(source: Source, file: IndexFile) -> tuple[Backend, str | None]:
+def _of_local(source: Indexes, file: IndexFile) -> tuple[Backend, str | None]:
     """Return backend and toolkit by a wheel's local version; for XPU, its requirements tell the toolkit."""
     match = _LOCAL.fullmatch(file.file.split("-")[1].partition("+")[2])
     if match is None:
@@ -286,8 +286,8 @@ def _pinned_wheel(file: IndexFile, index: str | None) -> PinnedWheel:
 
 
 def _pinned(
-    source: Source, version: str, found: Iterable[tuple[Build, Mapping[str, PinnedWheel]]]
-) -> tuple[tuple[Part, ...], Mapping[str, PinnedWheel], tuple[str, ...]]:
+    source: Indexes, version: str, found: Iterable[tuple[TorchBuild, Mapping[str, PinnedWheel]]]
+) -> tuple[tuple[PinnedPart, ...], Mapping[str, PinnedWheel], tuple[str, ...]]:
     """Return the parts for a torch, their wheels, and the parts that could not be resolved."""
     builds = tuple((build, {py: each for py, each in table.items() if py in source.pythons}) for build, table in found)
     resolved = (*triton_part(version, (build for build, _ in builds)), *cuda_parts(source.pins, builds))

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from builder import codec, json_text
 from builder.config import Backend, Version
 from builder.matrix.variant import compute_name
-from builder.pins import Part, PinnedWheel, Pins
+from builder.pins import PinnedPart, PinnedWheel, Pins
 
 ORDER = (Backend.CPU, Backend.CUDA, Backend.ROCM, Backend.XPU, Backend.METAL)
 """The order of the rows of a torch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Build:
+class TorchBuild:
     """A build of torch for one system."""
 
     system: str
@@ -44,8 +44,8 @@ class Release:
     """The published version: `2.15.0`."""
     pythons: tuple[str, ...]
     """Tags of the Pythons with wheels on the default index."""
-    builds: tuple[Build, ...]
-    parts: tuple[Part, ...]
+    builds: tuple[TorchBuild, ...]
+    parts: tuple[PinnedPart, ...]
     """The pinned parts."""
     wheels: Mapping[str, PinnedWheel]
     file: str
@@ -84,15 +84,15 @@ FIRST_WITH_WHEELS = 13
 """The first CUDA whose wheels contain a compiler."""
 
 
-def torch_parts(version: str, builds: Iterable[tuple[Build, Files]]) -> Iterator[Part]:
+def torch_parts(version: str, builds: Iterable[tuple[TorchBuild, Files]]) -> Iterator[PinnedPart]:
     """Yield a part for each toolkit and index."""
-    groups: dict[tuple[str | None, str], list[tuple[Build, Files]]] = {}
+    groups: dict[tuple[str | None, str], list[tuple[TorchBuild, Files]]] = {}
     for build, files in sorted(builds, key=lambda pair: pair[0].place_in_file):
         index = next((each.index for each in files.values()), None)
         kind = _MAC if build.system.endswith("-darwin") else build.compute
         groups.setdefault((index, kind), []).append((build, files))
     for (index, kind), members in groups.items():
-        yield Part(
+        yield PinnedPart(
             name="torch",
             about="The build for macOS, for CPU and Metal" if kind == _MAC else _about(members[0][0], index),
             version=_minor(version),
@@ -104,7 +104,7 @@ def torch_parts(version: str, builds: Iterable[tuple[Build, Files]]) -> Iterator
         )
 
 
-def _about(build: Build, index: str | None) -> str:
+def _about(build: TorchBuild, index: str | None) -> str:
     match build.backend:
         case Backend.CPU:
             return "The CPU build, where it has an index of its own" if index else "The CPU build, the default one"
@@ -115,11 +115,11 @@ def _about(build: Build, index: str | None) -> str:
             return f"The build for {build.backend.facts.title} {build.toolkit}{default}"
 
 
-def triton_part(version: str, builds: Iterable[Build]) -> Iterator[Part]:
+def triton_part(version: str, builds: Iterable[TorchBuild]) -> Iterator[PinnedPart]:
     """Yield the part for triton, which torch for GPUs requires on Linux."""
     gpus = sorted((build for build in builds if build.toolkit is not None), key=lambda build: build.place_in_file)
     if gpus:
-        yield Part(
+        yield PinnedPart(
             name="triton",
             about="For load tests: what the torch of a GPU brings on Linux",
             version=_minor(version),
@@ -130,7 +130,7 @@ def triton_part(version: str, builds: Iterable[Build]) -> Iterator[Part]:
         )
 
 
-def cuda_parts(pins: Pins, builds: Iterable[tuple[Build, Files]]) -> Iterator[Part]:
+def cuda_parts(pins: Pins, builds: Iterable[tuple[TorchBuild, Files]]) -> Iterator[PinnedPart]:
     """Yield the parts of each CUDA toolkit that has none yet."""
     have = {compute for part in pins.parts if part.name == "toolkit" for compute in part.compute}
     systems: dict[str, set[str]] = {}
@@ -141,19 +141,19 @@ def cuda_parts(pins: Pins, builds: Iterable[tuple[Build, Files]]) -> Iterator[Pa
         yield from toolkit_parts(toolkit, tuple(sorted(where)))
 
 
-def toolkit_parts(toolkit: str, systems: tuple[str, ...]) -> Iterator[Part]:
+def toolkit_parts(toolkit: str, systems: tuple[str, ...]) -> Iterator[PinnedPart]:
     """Yield the compiler and the libraries of a CUDA toolkit."""
     compute = (compute_name(Backend.CUDA, toolkit),)
     if int(toolkit.partition(".")[0]) < FIRST_WITH_WHEELS:
         compiler, libraries = "its wheels have no compiler, CUDA_HOME has", "from CUDA_HOME too"
         for name, about in (("toolkit", compiler), ("libraries", libraries)):
-            yield Part(name=name, about=f"CUDA {toolkit}: {about}", compute=compute, requires=(), wheels={})
+            yield PinnedPart(name=name, about=f"CUDA {toolkit}: {about}", compute=compute, requires=(), wheels={})
         return
     for name, about, extras, only in (
         ("toolkit", "compiler, runtime and CCCL", "cccl,cudart,nvcc", ()),
         ("libraries", "the libraries whose headers ATen/cuda includes", "cublas,cusolver,cusparse", _LIBRARIES),
     ):
-        yield Part(
+        yield PinnedPart(
             name=name,
             about=f"CUDA {toolkit}: {about}",
             compute=compute,

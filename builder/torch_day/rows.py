@@ -9,8 +9,8 @@ from builder import toml
 from builder.config import Backend, Framework, Version
 from builder.errors import BuilderError
 from builder.matrix.variant import Variant
-from builder.torch_day.proposal import FileEdit, Line
-from builder.torch_day.release import ORDER, Build, Release
+from builder.torch_day.proposal import FileEdit, ProposedLine
+from builder.torch_day.release import ORDER, Release, TorchBuild
 
 NAME = "matrix.toml"
 _ROW = re.compile(r'  \{ torch = "[0-9.]+", .* \},')
@@ -33,7 +33,7 @@ class RowOptions:
     """Versions whose rows move from the release set to the legacy set."""
 
 
-def row(build: Build, version: Version) -> str:
+def row(build: TorchBuild, version: Version) -> str:
     """Return the line for a build."""
     toolkit = "" if build.toolkit is None else f'toolkit = "{build.toolkit}", '
     return (
@@ -42,7 +42,7 @@ def row(build: Build, version: Version) -> str:
     )
 
 
-def variant(build: Build, version: Version) -> str:
+def variant(build: TorchBuild, version: Version) -> str:
     """Return the name of the classic cell of a build."""
     return str(
         Variant(
@@ -62,9 +62,9 @@ def edit(release: Release, text: str, options: RowOptions) -> FileEdit:
     Raises:
         LayoutError: somebody changed the layout of the file.
     """
-    lines = _with_pythons(release, [Line(text=line) for line in text.splitlines()])
+    lines = _with_pythons(release, [ProposedLine(text=line) for line in text.splitlines()])
     for build in release.builds:
-        new = Line(text=row(build, release.minor), source=build.source)
+        new = ProposedLine(text=row(build, release.minor), source=build.source)
         lines = _with_row(lines, new, options.into)
     for version in options.drop:
         lines = _dropped(lines, version)
@@ -85,16 +85,16 @@ def staying(text: str, options: RowOptions) -> Iterator[str]:
     Raises:
         LayoutError: somebody changed the layout of the file.
     """
-    lines = [Line(text=line) for line in text.splitlines()]
+    lines = [ProposedLine(text=line) for line in text.splitlines()]
     for version in options.drop:
         for line in _of_version(lines, version)[1]:
             yield f"row stays, since no other torch of the release set has its backend there: {line.text.strip()}"
 
 
-def _with_pythons(release: Release, lines: Sequence[Line]) -> list[Line]:
+def _with_pythons(release: Release, lines: Sequence[ProposedLine]) -> list[ProposedLine]:
     """Return the lines with a release's Pythons, in the order of versions."""
     source = f"names of the wheels of torch {release.version} on the default index"
-    new = Line(text=f'"{release.minor}" = {toml.spelled(list(release.pythons))}', source=source)
+    new = ProposedLine(text=f'"{release.minor}" = {toml.spelled(list(release.pythons))}', source=source)
     if any(line.text == new.text for line in lines):
         return list(lines)
     kept = [line for line in lines if not line.text.startswith(f'"{release.minor}" = [')]
@@ -106,7 +106,7 @@ def _with_pythons(release: Release, lines: Sequence[Line]) -> list[Line]:
     return [*kept[:place], new, *kept[place:]]
 
 
-def _with_row(lines: list[Line], new: Line, into: str) -> list[Line]:
+def _with_row(lines: list[ProposedLine], new: ProposedLine, into: str) -> list[ProposedLine]:
     """Add a row to the lines; a row with the same facts in the set stays, with a person's additions."""
     name = _variant(new.text)
     for number in _block(lines, into):
@@ -121,7 +121,7 @@ def _with_row(lines: list[Line], new: Line, into: str) -> list[Line]:
     return [*lines[:place], new, *lines[place:]]
 
 
-def _dropped(lines: list[Line], version: str) -> list[Line]:
+def _dropped(lines: list[ProposedLine], version: str) -> list[ProposedLine]:
     """Move the rows of a version to the legacy set; its tvm-ffi cells move to rows that stay.
 
     A row stays if it is the last one for its backend and system.
@@ -139,7 +139,7 @@ def _dropped(lines: list[Line], version: str) -> list[Line]:
     return lines
 
 
-def _of_version(lines: Sequence[Line], version: str) -> tuple[list[Line], list[Line]]:
+def _of_version(lines: Sequence[ProposedLine], version: str) -> tuple[list[ProposedLine], list[ProposedLine]]:
     """Return the rows of a version in the release set: rows that can leave, and the last ones of a backend."""
     release = [lines[number] for number in _block(lines, "release")]
     mine = [line for line in release if Version(_facts(line.text)["torch"]) == Version(version)]
@@ -153,7 +153,7 @@ def _where(text: str) -> tuple[str, str]:
     return facts["backend"], facts["system"]
 
 
-def _move_tvm_ffi(lines: list[Line], keys: str, row_text: str) -> None:
+def _move_tvm_ffi(lines: list[ProposedLine], keys: str, row_text: str) -> None:
     """Move the keys of a tvm-ffi cell to the oldest row of the release set for the same toolkit and system.
 
     If no row has the toolkit any more, they move to the backend's next toolkit.
@@ -169,10 +169,10 @@ def _move_tvm_ffi(lines: list[Line], keys: str, row_text: str) -> None:
         return
     own = keys.replace(f"-{like['compute']}-", f"-{_facts(lines[place].text)['compute']}-")
     source = f"its tvm-ffi cell was that of torch {like['torch']}, which leaves"
-    lines[place] = Line(text=lines[place].text.replace(" },", f"{own} }},"), source=source)
+    lines[place] = ProposedLine(text=lines[place].text.replace(" },", f"{own} }},"), source=source)
 
 
-def _start(lines: Sequence[Line], name: str) -> int:
+def _start(lines: Sequence[ProposedLine], name: str) -> int:
     """Return the position of the first row of a set."""
     header = _index(lines, f"[{name}]")
     if _index(lines, "cell = [", after=header) != header + 1:  # that of another set
@@ -180,7 +180,7 @@ def _start(lines: Sequence[Line], name: str) -> int:
     return header + 2
 
 
-def _block(lines: Sequence[Line], name: str) -> list[int]:
+def _block(lines: Sequence[ProposedLine], name: str) -> list[int]:
     """Return the positions of the rows of a set."""
     start = _start(lines, name)
     return [
@@ -188,7 +188,7 @@ def _block(lines: Sequence[Line], name: str) -> list[int]:
     ]
 
 
-def _index(lines: Sequence[Line], text: str, *, after: int = -1) -> int:
+def _index(lines: Sequence[ProposedLine], text: str, *, after: int = -1) -> int:
     for number in range(after + 1, len(lines)):
         if lines[number].text == text:
             return number
@@ -210,5 +210,5 @@ def _key(text: str) -> tuple[Version, tuple[int, tuple[int, ...], int]]:
     facts = _facts(text)
     if facts["backend"] not in {backend.value for backend in ORDER}:
         return Version(facts["torch"]), (len(ORDER), (), 0)
-    build = Build(system=facts["system"], backend=Backend(facts["backend"]), toolkit=facts["toolkit"], source="")
+    build = TorchBuild(system=facts["system"], backend=Backend(facts["backend"]), toolkit=facts["toolkit"], source="")
     return Version(facts["torch"]), build.place_in_file

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from builder import json_text, toml
 from builder.config import Version
-from builder.pins import Part, PinnedWheel, Pins, to_toml
-from builder.torch_day.proposal import FileEdit, Line
+from builder.pins import PinnedPart, PinnedWheel, Pins, to_toml
+from builder.torch_day.proposal import FileEdit, ProposedLine
 from builder.torch_day.release import Release
 
 SHIM = "torch-shim.json"
@@ -31,7 +31,7 @@ def shim(release: Release, text: str) -> FileEdit:
                 source[f'"{name}": "{release.minor}"'] = f"torch/lib/{library}.so of {release.file}"
         table[library] = dict(sorted(known.items()))
     new = json_text.document(table, indent=0)
-    lines = tuple(Line(text=line, source=source.get(line.rstrip(","), "a comma")) for line in new.splitlines())
+    lines = tuple(ProposedLine(text=line, source=source.get(line.rstrip(","), "a comma")) for line in new.splitlines())
     return FileEdit(name=SHIM, old=text, new=lines)
 
 
@@ -48,7 +48,7 @@ def python_headers(release: Release, text: str) -> FileEdit:
     """Add the headers of a newer release to the list; headers that only older releases have stay."""
     old: list[str] = toml.loads(text)["torch"]
     new = sorted({*old, *release.python_headers})
-    lines = [Line(text=line) for line in text.splitlines()]
+    lines = [ProposedLine(text=line) for line in text.splitlines()]
     listed = _BY_TORCH.search(text)
     if new == sorted(old) or (listed is not None and release.minor <= Version(listed[1])):
         return FileEdit(name=PYTHON_HEADERS, old=text, new=tuple(lines))
@@ -56,21 +56,21 @@ def python_headers(release: Release, text: str) -> FileEdit:
     source = f"#include lines of the headers in {release.file}"
     by = f"by torch {release.minor}'s own"
     head = [
-        Line(text=_BY_TORCH.sub(by, line.text), source=source) if _BY_TORCH.search(line.text) else line
+        ProposedLine(text=_BY_TORCH.sub(by, line.text), source=source) if _BY_TORCH.search(line.text) else line
         for line in lines[:start]
     ]
     wrapped = textwrap.wrap(
         ", ".join(toml.spelled(name) for name in new) + ",", _WIDTH, break_long_words=False, break_on_hyphens=False
     )
-    body = [Line(text=f"  {line}", source=source) for line in wrapped]
-    return FileEdit(name=PYTHON_HEADERS, old=text, new=(*head, lines[start], *body, Line(text="]")))
+    body = [ProposedLine(text=f"  {line}", source=source) for line in wrapped]
+    return FileEdit(name=PYTHON_HEADERS, old=text, new=(*head, lines[start], *body, ProposedLine(text="]")))
 
 
 def standards(release: Release, text: str) -> FileEdit:
     """Add the C++ standard of a release, if it differs from the one that applies now."""
     known = toml.loads(text)["standard"]
     holding = next((entry["cxx"] for entry in known if Version(entry["torch"]) <= release.minor), None)
-    lines = tuple(Line(text=line) for line in text.splitlines())
+    lines = tuple(ProposedLine(text=line) for line in text.splitlines())
     if release.standard is None or release.standard == holding:
         return FileEdit(name=STANDARDS, old=text, new=lines)
     place = next(number for number, line in enumerate(lines) if line.text == "[[standard]]")
@@ -80,7 +80,7 @@ def standards(release: Release, text: str) -> FileEdit:
             place = number + 3  # after the entry of a later torch
     source = f"TorchConfig.cmake of {release.file}"
     texts = ("[[standard]]", f'torch = "{release.minor}"', f"cxx = {release.standard}", "")
-    new = tuple(Line(text=each, source=source) for each in texts)
+    new = tuple(ProposedLine(text=each, source=source) for each in texts)
     return FileEdit(name=STANDARDS, old=text, new=(*lines[:place], *new, *lines[place:]))
 
 
@@ -96,7 +96,7 @@ def pins(release: Release, text: str, pins: Pins) -> FileEdit:
     return FileEdit(name=PINS, old=text, new=_pin_lines(to_toml(new), text, release))
 
 
-def merged(pins: Pins, parts: Sequence[Part], wheels: Mapping[str, PinnedWheel]) -> Pins:
+def merged(pins: Pins, parts: Sequence[PinnedPart], wheels: Mapping[str, PinnedWheel]) -> Pins:
     """Add parts to the pins, or replace those for the same torch, toolkit and index."""
     found = list(pins.parts)
     for part in parts:
@@ -105,7 +105,7 @@ def merged(pins: Pins, parts: Sequence[Part], wheels: Mapping[str, PinnedWheel])
     return replace(pins, parts=tuple(found), wheels={f: w for f, w in {**pins.wheels, **wheels}.items() if f in used})
 
 
-def _with_part(parts: list[Part], new: Part) -> list[Part]:
+def _with_part(parts: list[PinnedPart], new: PinnedPart) -> list[PinnedPart]:
     kept = [part for part in parts if not _is_superseded(part, new)]
     for number, part in enumerate(kept):
         if _is_same(part, new):
@@ -113,18 +113,18 @@ def _with_part(parts: list[Part], new: Part) -> list[Part]:
     return _inserted(kept, new)
 
 
-def _is_same(part: Part, new: Part) -> bool:
+def _is_same(part: PinnedPart, new: PinnedPart) -> bool:
     same = (part.name, part.version, part.index) == (new.name, new.version, new.index)
     return same and bool(set(part.compute) & set(new.compute))
 
 
-def _is_superseded(part: Part, new: Part) -> bool:
+def _is_superseded(part: PinnedPart, new: PinnedPart) -> bool:
     """Whether the default index now has everything that a part takes from another index."""
     same = (part.name, part.version, part.compute) == (new.name, new.version, new.compute)
     return same and part.index is not None and new.index is None and set(part.wheels) <= set(new.wheels)
 
 
-def _united(part: Part, new: Part) -> Part:
+def _united(part: PinnedPart, new: PinnedPart) -> PinnedPart:
     """Add pins to a part; another patch release replaces all old ones."""
     if part.requires != new.requires:
         return new
@@ -135,7 +135,7 @@ def _united(part: Part, new: Part) -> Part:
     return replace(new, compute=tuple(dict.fromkeys((*part.compute, *new.compute))), wheels=wheels)
 
 
-def _inserted(parts: list[Part], new: Part) -> list[Part]:
+def _inserted(parts: list[PinnedPart], new: PinnedPart) -> list[PinnedPart]:
     """Insert a part after those of its name that are not for a later version."""
     if new.version is None:  # toolkit and libraries come in pairs
         places = [number for number, part in enumerate(parts) if part.name in ("toolkit", "libraries")]
@@ -151,9 +151,9 @@ def _numbers(version: str | None) -> tuple[int, ...]:
     return tuple(map(int, version.split("."))) if version else ()
 
 
-def _pin_lines(text: str, old: str, release: Release) -> tuple[Line, ...]:
+def _pin_lines(text: str, old: str, release: Release) -> tuple[ProposedLine, ...]:
     """Return the lines of the file; lines of a new block have the source of the block."""
-    lines: list[Line] = []
+    lines: list[ProposedLine] = []
     known = set(old.split("\n\n"))
     for block in text.split("\n\n"):
         source = None if block in known else _source(block)
@@ -161,8 +161,8 @@ def _pin_lines(text: str, old: str, release: Release) -> tuple[Line, ...]:
             match = _WHEEL.match(line)
             pinned = None if match is None else release.wheels.get(match["file"])
             of_wheel = f"the hash that {(pinned and pinned.index) or 'the default index'} states"
-            lines.append(Line(text=line, source=source if match is None else of_wheel))
-        lines.append(Line(text="", source=source))
+            lines.append(ProposedLine(text=line, source=source if match is None else of_wheel))
+        lines.append(ProposedLine(text="", source=source))
     return tuple(lines[:-1])
 
 

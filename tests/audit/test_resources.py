@@ -13,7 +13,7 @@ import pytest
 from builder import cli, codec
 from builder.audit import occupancy, resources
 from builder.binary import cubin_functions, device_code
-from builder.binary.device_image import Budget
+from builder.binary.device_image import UnpackingBudget
 from builder.binary.functions import Function
 from builder.wheel.archive import Wheel
 from tests import needs
@@ -110,7 +110,7 @@ FLAGS = [pytest.param((), id="as it is"), pytest.param(("-maxrregcount", "32"), 
 def test_all_figures_are_those_of_cuobjdump_and_of_ptxas(compile_cuda, tmp_path_factory, arch, flags):
     cubin, said = compile_cuda(arch, *flags)
     content = cubin.read_bytes()
-    found = {each.name: each for each in cubin_functions.functions(content, Budget.of("k", content), at=0)}
+    found = {each.name: each for each in cubin_functions.functions(content, UnpackingBudget.of("k", content), at=0)}
     tool = nvidia.tool("cuobjdump", "nvidia-cuda-cuobjdump", tmp_path_factory.mktemp("cuobjdump"))
     usage = {
         name: dict(re.findall(r"(\S+):(\S+)", text)) for name, text in USAGE.findall(output(tool, "-res-usage", cubin))

@@ -10,7 +10,7 @@ from builder import matrix, toolchain
 from builder.config import Framework
 from builder.environment import indexes, interpreters
 from builder.errors import NotHereError, ToolError
-from builder.pins import MissingPinsError, Part, PinnedWheel, Pins, Requirement
+from builder.pins import MissingPinsError, PinnedPart, PinnedWheel, Pins, Requirement
 from builder.plan import buildable
 from tests.given.calls import noting
 
@@ -20,7 +20,7 @@ WHEEL = PinnedWheel(file="ninja-1.0-py3-none-any.whl", name="ninja", version="1.
 
 def pinned_for(*pythons):
     table = {"x86_64-linux": dict.fromkeys(pythons, (WHEEL.file,))}
-    part = Part(name="tools", about="", requires=("ninja",), wheels=table)
+    part = PinnedPart(name="tools", about="", requires=("ninja",), wheels=table)
     return Pins(pythons=pythons, recipes={"torch": (("tools",),)}, parts=(part,), wheels={WHEEL.file: WHEEL})
 
 

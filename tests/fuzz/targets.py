@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from builder import audit, json_text
 from builder.audit import layout
 from builder.audit.mangled import torch_names
-from builder.audit.subject import File, Subject
+from builder.audit.subject import MemberFile, Subject
 from builder.binary import device_code
 from builder.binary.extension import Extension
 from builder.errors import BuilderError
@@ -136,7 +136,7 @@ def _read_library(content):
 
 
 def _subject(name, content):
-    digest = File(size=len(content), sha256=bytes(32))
+    digest = MemberFile(size=len(content), sha256=bytes(32))
     path = f"{_INFO}/{name}" if name.isupper() else f"demo/{name}"
     return Subject(
         name="demo", version="1.0.0+torch.stable210.cpu", dist_info=_INFO, tags=("cp39-abi3-manylinux_2_28_x86_64",),

@@ -5,7 +5,7 @@ import json
 import sys
 
 from builder import audit
-from builder.audit.subject import File, FrameworkClaim, Library, Subject
+from builder.audit.subject import FrameworkClaim, Library, MemberFile, Subject
 from builder.binary.elf_symbols import Symbol
 from builder.binary.extension import Extension
 from builder.config.values import Backend, Framework, Version
@@ -68,7 +68,8 @@ def subject(*libraries, framework=Framework.TORCH, backend=Backend.CPU, version=
             framework=framework, backend=backend, version=version and Version(version), stable=stable
         ),
         "files": {
-            name: File(size=len(content), sha256=hashlib.sha256(content).digest()) for name, content in contents.items()
+            name: MemberFile(size=len(content), sha256=hashlib.sha256(content).digest())
+            for name, content in contents.items()
         },
         "texts": texts,
         "libraries": libraries,

@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from builder.repro.setting import Setting, Workspace, make_preload
+from builder.repro.setting import Circumstances, Workspace, make_preload
 from builder.repro.variations import VARIATIONS
 from tests.integration import nix_tools
 
@@ -35,7 +35,7 @@ class Built:
 
 def twice(kernel, variant, folder, *, elsewhere):
     """Build a kernel that no store has; again from another folder, with all varied, in another store `elsewhere`."""
-    here = Setting(kernel=kernel, store=Path("/"), cwd=folder)
+    here = Circumstances(kernel=kernel, store=Path("/"), cwd=folder)
     workspace = Workspace(folder=folder / "workspace", preload=make_preload(folder))
     setting = here
     for variation in VARIATIONS:

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from builder.errors import BuilderError
 from builder.make import part
-from builder.make.part import Part, SourceFile
+from builder.make.part import BuildPart, SourceFile
 
 
 @given(st.integers(1, 9999), st.integers(1, 9999))
 def test_a_part_is_read_as_it_is_written(one, other):
-    first = Part(number=min(one, other), of=max(one, other))
-    assert Part.parse(str(first)) == first
+    first = BuildPart(number=min(one, other), of=max(one, other))
+    assert BuildPart.parse(str(first)) == first
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_a_part_is_read_as_it_is_written(one, other):
 )
 def test_what_is_no_part_is_refused(text):
     with pytest.raises(BuilderError, match="not a part such as 1/4"):
-        Part.parse(text)
+        BuildPart.parse(text)
 
 
 PROJECT = """\
@@ -42,7 +42,7 @@ add_library(parts STATIC one.c two.c sub/one.c)
         pytest.param(SourceFile(source="one.c"), {"one.c.o"}, id="a source"),
         pytest.param(SourceFile(source="sub/one.c"), {"sub/one.c.o"}, id="a source in a folder"),
         pytest.param(SourceFile(source="none.c"), set(), id="what is not compiled"),
-        pytest.param(Part(number=2, of=3), {"one.c.o"}, id="a part"),
+        pytest.param(BuildPart(number=2, of=3), {"one.c.o"}, id="a part"),
     ],
 )
 def test_exactly_what_is_wanted_is_compiled(tmp_path, wanted, made):

@@ -8,7 +8,7 @@ from builder.config.source_tables import component
 from builder.errors import BuilderError
 from builder.lint import cells as lint_cells
 from builder.matrix import absent_components, architectures, coverage, rows, rules, select
-from builder.matrix.rules import Place
+from builder.matrix.rules import CellFacts
 from builder.matrix.selection import Scope
 from tests.given.cells import cell_of
 from tests.given.kernels import of_text
@@ -40,12 +40,12 @@ def test_a_component_is_left_out_where_its_condition_does_not_hold():
 )
 def test_the_first_entry_that_does_not_hold_is_the_reason(when, message):
     part = kernel(("one", f'cuda-capabilities = ["8.0", "9.0+PTX"]\nwhen = {{ {when} }}')).config.kernel["one"]
-    why = rules.unmet(part, Place(toolkit="12.8", torch=Version("2.12"), system="x86_64-linux"))
+    why = rules.unmet(part, CellFacts(toolkit="12.8", torch=Version("2.12"), system="x86_64-linux"))
     assert (None if why is None else why.message) == message
 
 
 def test_an_architecture_is_that_of_the_machine_code_of_a_pair():
-    place = Place(toolkit="13.0", torch=Version("2.13"), system="x86_64-linux")
+    place = CellFacts(toolkit="13.0", torch=Version("2.13"), system="x86_64-linux")
     for arch, holds in (("8.6", True), ("8.0", False), ("10.0f", True), ("10.0", False)):
         lines = f'cuda-capabilities = ["8.0:8.6", "10.0f:10.0"]\nwhen = {{ arch = "{arch}" }}'
         assert (rules.unmet(kernel(("one", lines)).config.kernel["one"], place) is None) is holds
@@ -53,7 +53,7 @@ def test_an_architecture_is_that_of_the_machine_code_of_a_pair():
 
 def test_an_architecture_holds_in_a_quick_build_for_it_alone():
     part = kernel(("one", 'when = { arch = "9.0" }')).config.kernel["one"]
-    place = Place(toolkit="13.0", torch=Version("2.12"), system="x86_64-linux")
+    place = CellFacts(toolkit="13.0", torch=Version("2.12"), system="x86_64-linux")
     assert rules.unmet(part, place) is None
     assert rules.unmet(part, place, ("9.0",)) is None
     assert rules.unmet(part, place, ("8.0",)) is not None

@@ -9,7 +9,7 @@ import pytest
 from builder import codec, kernel
 from builder.config import Backend, LoadTestRule, ToolchainChoice, Version
 from builder.errors import BuilderError
-from builder.make.part import Part
+from builder.make.part import BuildPart
 from builder.matrix import architectures
 from builder.matrix.selection import Scope
 from builder.plan.ask import Ask
@@ -27,7 +27,7 @@ FULL = replace(
     archs=architectures.parse("9.0a,8.0"),
     options=BuildOptions(version="1.0.0", only=("8.0",), load_test=LoadTestRule.TRY, without=("strip",)),
     toolchain=ToolchainChoice.PINNED,
-    part=Part(number=1, of=4),
+    part=BuildPart(number=1, of=4),
     cache="redis://h",
     time_limit=30.5,
     engine="nix",
@@ -55,7 +55,7 @@ def test_options_of_which_one_makes_another_useless_are_refused():
         (replace(FULL, part=None, isolation=False), "Nix builds only against pinned wheels"),
         (replace(FULL, part=None), "--dry-run asks the store"),
         (replace(PLAIN, per_file=True), "--per-file is for derivations of Nix"),
-        (replace(PLAIN, part=Part(number=1, of=2), no_cache=True), "--no-cache keeps nothing"),
+        (replace(PLAIN, part=BuildPart(number=1, of=2), no_cache=True), "--no-cache keeps nothing"),
     ):
         with pytest.raises(BuilderError, match=said):
             ask.require_possible(dry_run=True)

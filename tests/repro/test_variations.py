@@ -7,7 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from builder.repro.setting import Preload, Setting, Workspace
+from builder.repro.setting import Circumstances, Preload, Workspace
 from builder.repro.variations import VARIATIONS
 from tests import needs
 from tests.paths import TESTS
@@ -30,7 +30,9 @@ def varied(tmp_path):
         nonlocal workspace
         library = Preload(library=tmp_path / "preload.so")
         workspace = Workspace(folder=tmp_path / tmp_path.name / "workspace", preload=library, round=number)
-        setting = Setting(kernel=shutil.copytree(TINY, tmp_path / "kernel"), store=tmp_path / "store", cwd=tmp_path)
+        setting = Circumstances(
+            kernel=shutil.copytree(TINY, tmp_path / "kernel"), store=tmp_path / "store", cwd=tmp_path
+        )
         for variation in VARIATIONS:
             setting = variation.apply(setting, workspace)
         return setting
@@ -97,7 +99,7 @@ def test_compiled_files_are_kept_where_that_is_varied(varied, number, off):
 def test_no_build_sees_what_another_left_in_a_cache_but_that_of_the_first_round(tmp_path):
     (varies,) = (each for each in VARIATIONS if each.name == "cache")
 
-    setting = Setting(kernel=TINY, store=tmp_path, cwd=tmp_path)
+    setting = Circumstances(kernel=TINY, store=tmp_path, cwd=tmp_path)
     rounds = (
         varies.apply(setting, Workspace(folder=tmp_path / "workspace", preload=Preload(), round=number)).store
         for number in (1, 1, 2, 3)

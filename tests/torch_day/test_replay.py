@@ -150,7 +150,7 @@ def test_a_version_that_is_there_changes_no_row_or_table(releases, texts, versio
 @pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS[2::2])
 def test_the_published_wheels_say_what_was_recorded(releases, texts, version):
-    source = read.Source(
+    source = read.Indexes(
         pins=replace(pins.load(), parts=tuple(part for part in pins.load().parts if part.index is None)),
         env=indexes.read(os.environ).env,
         libraries=tuple(json.loads(texts[tables.SHIM])),

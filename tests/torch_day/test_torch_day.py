@@ -14,7 +14,7 @@ from builder.config.values import Version
 from builder.environment.resolve import IndexFile, NoReleaseError, UnresolvedError
 from builder.errors import BuilderError, NothingToDoError, ToolError
 from builder.torch_day import proposal, read, rows, tables, wheel
-from builder.torch_day.proposal import FileEdit, Line, Proposal
+from builder.torch_day.proposal import FileEdit, Proposal, ProposedLine
 from builder.torch_day.release import from_json, to_json
 from builder.torch_day.wheel import RemoteError, open_wheel
 from tests.given import servers
@@ -47,18 +47,20 @@ def test_a_block_before_one_that_begins_alike_is_shown_whole():
     old = ("[[row]]", "a = 1", "", "[[row]]", "a = 2")
     new = ("[[row]]", "a = 3", "")
     for place in (0, 3):
-        lines = [Line(text=text) for text in old]
-        lines[place:place] = [Line(text=text, source="x") for text in new]
+        lines = [ProposedLine(text=text) for text in old]
+        lines[place:place] = [ProposedLine(text=text, source="x") for text in new]
         edit = FileEdit(name="a.toml", old="\n".join(old) + "\n", new=tuple(lines))
-        assert list(edit.added()) == [(place + at + 1, Line(text=text, source="x")) for at, text in enumerate(new)]
+        assert list(edit.added()) == [
+            (place + at + 1, ProposedLine(text=text, source="x")) for at, text in enumerate(new)
+        ]
 
 
 def test_blank_lines_have_no_source_and_part_no_lines_of_one():
     old = ("a = 1", "", "z = 1")
     new = ("b = 1", "", "b = 2", "")
     sources = ("x", "y", "x", "z")
-    lines = [Line(text=text) for text in old]
-    lines[2:2] = [Line(text=text, source=source) for text, source in zip(new, sources, strict=True)]
+    lines = [ProposedLine(text=text) for text in old]
+    lines[2:2] = [ProposedLine(text=text, source=source) for text, source in zip(new, sources, strict=True)]
     edit = FileEdit(name="a.toml", old="\n".join(old) + "\n", new=tuple(lines))
     assert [line for line in edit.diff("").splitlines() if line.startswith("#")] == ["# a.toml:3-5: x"]
 
@@ -183,7 +185,7 @@ def test_a_file_that_cannot_be_written_leaves_all_as_they_were(tmp_path, monkeyp
     (tmp_path / "a.toml").write_text("old\n", encoding="utf-8")
     (tmp_path / "b.toml").write_text("old\n", encoding="utf-8")
     edits = tuple(
-        FileEdit(name=name, old="old\n", new=(Line(text="new", source="x"),)) for name in ("a.toml", "b.toml")
+        FileEdit(name=name, old="old\n", new=(ProposedLine(text="new", source="x"),)) for name in ("a.toml", "b.toml")
     )
     rename = Path.replace
 
@@ -213,7 +215,7 @@ ASKED = {"pins": pins.load(), "env": {}, "libraries": (), "progress": lambda _: 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Index(read.Source):
+class Index(read.Indexes):
     """Answers each requirement with a file, or with an error."""
 
     answers: dict
