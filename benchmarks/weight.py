@@ -1,6 +1,9 @@
 """Print how heavy the program is: its lines, modules and functions, and how many of them run for a command.
 
 It checks nothing: a change is made with these figures in view. Run: python benchmarks/weight.py
+
+A dry run after a build computes the build key, so build first: builder build examples/relu. The store remembers an
+environment for the code that made it: after a change of builder's code, the dry run stops before the key.
 """
 
 import ast
@@ -17,9 +20,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CELL = "torch213-cxx11-cpu-x86_64-linux"
+DRY_RUN = ["build", "examples/relu", "--variant", CELL, "--dry-run"]
 COMMANDS = {
     "matrix": ["matrix", "examples/relu"],
-    "build --dry-run": ["build", "examples/relu", "--variant", CELL, "--dry-run"],
+    "build --dry-run, without a store": [*DRY_RUN, "--store", "/nonexistent"],
+    "build --dry-run, after a build": DRY_RUN,
     "check": ["check", "examples/relu"],
     "render": ["render", "examples/relu", "--backend", "cpu"],
 }

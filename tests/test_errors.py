@@ -3,7 +3,7 @@
 import pytest
 
 from builder import errors
-from builder.loadtest.outcome import LoadError
+from builder.loadtest.load_outcome import LoadError
 from builder.store import StoreError
 from builder.store.locks import StoppedError
 

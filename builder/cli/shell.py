@@ -11,7 +11,7 @@ import click
 
 from builder import kernel as kernels
 from builder import terminal
-from builder.author import shell as kernel_shell
+from builder.author import kernel_shell
 from builder.author import tests as kernel_tests
 from builder.cli import building, testing, view
 from builder.cli.arguments import (

@@ -16,7 +16,7 @@ from typing import Any
 from builder import terminal
 from builder.engine.outcome import CellOutcome, Event, Listen
 from builder.errors import BuilderError, WrongHashError
-from builder.loadtest.outcome import LoadState
+from builder.loadtest.load_outcome import LoadState
 from builder.report import steps
 from builder.wording import columns, duration
 

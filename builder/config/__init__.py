@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from builder.config import rules, v5
+from builder.config import key_rules, v5
 from builder.config.decode import decode
 from builder.config.shape import fields
 from builder.config.text import Source
@@ -95,7 +95,9 @@ def read(source: Source, *, license: str | None = None) -> Parsed:
         # The one stable ABI of an old file applies to every backend.
         each = dict.fromkeys(config.general.backends, torch.stable_abi)
         config = replace(config, torch=replace(torch, stable_abi=each))
-    broken = [source.problem(error.code, str(error), path=error.path, help=error.help) for error in rules.check(config)]
+    broken = [
+        source.problem(error.code, str(error), path=error.path, help=error.help) for error in key_rules.check(config)
+    ]
     if broken:
         raise source.error(*broken)
     return Parsed(config=config, schema=schema)

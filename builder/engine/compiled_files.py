@@ -10,8 +10,8 @@ from builder.compile_cache.session import Session, serve
 from builder.compile_cache.shared import caches_of
 from builder.engine.outcome import CellOutcome
 from builder.errors import BuilderError
+from builder.make.build_report import BuildReport
 from builder.make.job import CompileError, Job
-from builder.make.report import BuildReport
 from builder.plan.ask import Ask
 from builder.toolchain import this_machine
 from builder.toolchain.tool import Search

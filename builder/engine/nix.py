@@ -18,8 +18,8 @@ from builder.hashes import sha256, sha256_of
 from builder.loadtest.packages import depended
 from builder.make import kernel_lock
 from builder.make import wheel_record as records
+from builder.make.build_report import BuildReport
 from builder.make.derivation import RECORD
-from builder.make.report import BuildReport
 from builder.matrix import Cell, coverage
 from builder.plan import crossing
 from builder.plan.ask import KernelBuild

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from builder.errors import BuilderError
-from builder.make.report import BuildReport
+from builder.make.build_report import BuildReport
 from builder.matrix import Cell
 
 Status = Literal["built", "compiled", "hit", "skipped", "stopped", "failed"]

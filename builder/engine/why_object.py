@@ -6,10 +6,10 @@ from typing import Any
 
 from builder import codec, render
 from builder.kernel import Kernel
+from builder.make.build_report import Built
 from builder.make.ninja_log import File
 from builder.make.objects import ObjectInputs
 from builder.make.record import file_digests
-from builder.make.report import Built
 from builder.matrix import Cell
 from builder.plan.ask import Ask
 from builder.store import Store

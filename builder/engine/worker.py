@@ -17,13 +17,13 @@ from builder.environment.fetch import Reach
 from builder.errors import AuditError, BuilderError, ConfigError, NotHereError, ToolError, WrongHashError
 from builder.files import drop_unfinished, write_atomic
 from builder.hashes import sha256
-from builder.loadtest.outcome import LoadError
+from builder.loadtest.load_outcome import LoadError
 from builder.make import wheel_record as records
+from builder.make.build_report import BuildReport, Built
 from builder.make.job import CompileError, Job, OutOfMemoryError
 from builder.make.ninja_log import File
 from builder.make.part import BuildPart
 from builder.make.record import BuildRecord, record_of
-from builder.make.report import BuildReport, Built
 from builder.make.workplace import Workplace
 from builder.matrix import Cell
 from builder.plan import dry_run, size_estimate

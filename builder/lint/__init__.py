@@ -8,7 +8,7 @@ from builder.config.text import Source
 from builder.errors import ConfigError, Problem
 from builder.kernel import CONFIG, Kernel
 from builder.kernel.source_set import package_directory
-from builder.lint import cells, cxx_standard, declared, portability, registration, sources
+from builder.lint import cells, cxx_standard, declared, portability, registration, source_files
 from builder.lint.findings import CheckReport, Located, locate
 
 Check = Callable[[Kernel], Iterator[Problem]]
@@ -51,7 +51,7 @@ def inspect(directory: Path) -> CheckReport:
         return CheckReport.of(file, None if untold else detect_schema(source.table(), source), found)
     kernel = Kernel(root=directory, config=parsed.config, source=source, schema=parsed.schema)
     found = [locate(file, problem, lines) for check in CHECKS for problem in check(kernel)]
-    for look in (sources.python_headers, sources.glibc, sources.linked_headers):
+    for look in (source_files.python_headers, source_files.glibc, source_files.linked_headers):
         found += look(kernel)
     framework = parsed.config.framework
     if framework is not Framework.CTYPES:  # a plain library has no namespace
@@ -61,6 +61,6 @@ def inspect(directory: Path) -> CheckReport:
             str(package),
             root=directory,
             tvm_ffi=framework is Framework.TVM_FFI,
-            registered=sources.registered_ops(kernel),
+            registered=source_files.registered_ops(kernel),
         )
     return CheckReport.of(file, parsed.schema, found)

@@ -11,7 +11,7 @@ from builder.config import Framework
 from builder.kernel import called_ops
 from builder.loadtest import failures
 from builder.loadtest.failures import asks_for_a_device, lacks_a_driver
-from builder.loadtest.outcome import SKIPPED, LoadError, LoadState, LoadTest
+from builder.loadtest.load_outcome import SKIPPED, LoadError, LoadState, LoadTest
 from builder.loadtest.packages import LoadTestPackages
 from builder.loadtest.packages import remedy as remedy_for
 from builder.loadtest.process import ImportReport, LoadProcess, Question, Setup, ask, begun, keep_bytecode

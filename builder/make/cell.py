@@ -12,9 +12,9 @@ from builder.config import Backend
 from builder.errors import AuditError, ToolError
 from builder.kernel import source_set
 from builder.make import load, ninja_log, objects, part, repeated_code, reproducible, source_trees
+from builder.make.build_report import BuildReport, Built
 from builder.make.job import Job
 from builder.make.part import BuildPart, SourceFile
-from builder.make.report import BuildReport, Built
 from builder.make.workplace import Workplace
 from builder.matrix import extensions_of
 from builder.metadata import RebuildInputs

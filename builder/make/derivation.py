@@ -10,11 +10,11 @@ from builder.config import Backend, LoadTestRule
 from builder.errors import BuilderError
 from builder.loadtest.packages import KernelFolder
 from builder.make import kernel_lock
+from builder.make.build_report import Built
 from builder.make.cell import build
 from builder.make.framework import identity_of
 from builder.make.job import Job, PinnedPackages, Spec, with_load_test
 from builder.make.record import record_of
-from builder.make.report import Built
 from builder.make.workplace import Workplace
 from builder.toolchain import cuda_wheels
 

@@ -12,7 +12,7 @@ from builder.kernel.git_fetch import Fetcher
 from builder.make.job import Job
 from builder.pins import PinnedWheel
 from builder.render.arguments import Arguments
-from builder.render.sources import header_calls
+from builder.render.external_sources import header_calls
 
 
 def wheels(config: Config, backend: Backend, *, environ: Mapping[str, str]) -> tuple[PinnedWheel, ...]:

@@ -5,8 +5,8 @@ from typing import Any
 
 from builder import json_text
 from builder.files import write_atomic
-from builder.loadtest.outcome import LoadTest
-from builder.make.report import BuildReport
+from builder.loadtest.load_outcome import LoadTest
+from builder.make.build_report import BuildReport
 
 SUFFIX = ".record.json"
 

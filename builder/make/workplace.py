@@ -13,7 +13,7 @@ from builder.make import advice, ccache, header_folders, ninja_log, reproducible
 from builder.make import sandbox_contents as contents
 from builder.make.compiler_answers import CompilerAnswers, NoteKeeper
 from builder.make.job import CompileError, Job, OutOfMemoryError
-from builder.render.sources import source_variable
+from builder.render.external_sources import source_variable
 from builder.toolchain import Toolchain, crosses, device_compilers
 from builder.wheel.options import MANYLINUX
 

@@ -1,6 +1,6 @@
 /**
   The foreign sources of a kernel: the tree of a commit, or an archive as it is published. The rules are those of
-  `builder/render/sources.py`; a build unpacks archives.
+  `builder/render/external_sources.py`; a build unpacks archives.
 */
 { util, config, ... }:
 let

@@ -1,6 +1,6 @@
 /**
   The header-only libraries of a kernel, each as a pinned wheel or as the commit of a tag. The rules are those of
-  `builder/render/sources.py` and `builder/make/header_folders.py`.
+  `builder/render/external_sources.py` and `builder/make/header_folders.py`.
 */
 { util, config, ... }:
 let

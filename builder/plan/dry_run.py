@@ -6,8 +6,8 @@ from typing import Literal
 from builder.errors import BuilderError, ConfigError, NotHereError
 from builder.kernel import Kernel
 from builder.make import reproducible
+from builder.make.build_report import BuildReport
 from builder.make.record import BuildRecord, Change, changes, summary
-from builder.make.report import BuildReport
 from builder.matrix import Cell
 from builder.plan import size_estimate
 from builder.plan.ask import Ask, KernelBuild

@@ -22,8 +22,8 @@ from builder.plan.ask import Ask
 from builder.plan.crossing import NVCC
 from builder.plan.load_test_needs import LoadTestNeeds
 from builder.render import source_scan
+from builder.render.external_sources import used_sources
 from builder.render.project import Project
-from builder.render.sources import used_sources
 from builder.run import Processes
 from builder.store import COMPILERS, HEADERS, KERNELS, SOURCES
 from builder.toolchain import Toolchain, cuda_wheels, this_machine

@@ -32,7 +32,7 @@ from builder.port.recording import Recording, Run
 from builder.port.settings import Setting, facts, make_machine, settings, standard, write_text
 from builder.port.variables import nothing_compiled
 from builder.render import render
-from builder.render.sources import header_calls as header_libraries
+from builder.render.external_sources import header_calls as header_libraries
 from builder.run import run
 
 _COMPILER = """set(CMAKE_CUDA_COMPILER_FORCED TRUE)

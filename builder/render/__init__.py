@@ -26,10 +26,10 @@ from builder.kernel.source_set import (
 )
 from builder.kernel.tree import HEADERS, Tree, files_without
 from builder.matrix import architectures, is_noarch, require_backends
-from builder.render import quoting, refusals, source_scan, values
+from builder.render import quoting, refusals, source_scan, template_values
 from builder.render.arguments import Arguments
+from builder.render.external_sources import PlacedEntry, placed, placed_folders, step_files
 from builder.render.project import Project
-from builder.render.sources import PlacedEntry, placed, placed_folders, step_files
 from builder.wording import quoted
 
 __all__ = ["backends", "environment", "python_scan", "render"]
@@ -70,7 +70,7 @@ def render(
     tree = Tree.of(kernel.root)
     refusals.check(kernel, tree, backend, allow_unsafe_flags=allow_unsafe_flags)
     kernel, copied = _read(kernel, tree, backend)
-    found = values.SourceFacts(
+    found = template_values.SourceFacts(
         license_files=license_files(copied),
         python=_python_scan(kernel, copied, backend).needs_headers,
         libraries={
@@ -103,14 +103,14 @@ def _read(kernel: Kernel, tree: Tree, backend: Backend) -> tuple[Kernel, Mapping
 
 def _python_scan(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) -> source_scan.PythonScan:
     is_judged = kernel.config.framework is Framework.TORCH and not is_noarch(kernel.config, backend)
-    sources = values.sources(kernel.config, backend) if is_judged else ()
+    sources = template_values.sources(kernel.config, backend) if is_judged else ()
     return source_scan.PythonScan.of(sources, copied, directories=source_scan.directories(kernel.config, backend))
 
 
-def _facts(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) -> values.LibraryScan:
+def _facts(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) -> template_values.LibraryScan:
     """Return the facts in the sources of a kernel that has only one library."""
     config = kernel.config
-    sources = values.sources(config, backend)
+    sources = template_values.sources(config, backend)
     binding: tuple[str, ...] = next((table.src for _, table in config.tables(backend)), ())
     # The sources of a foreign binding are unknown, so assume that they use the name of the ops; a library for one
     # Python
@@ -123,7 +123,7 @@ def _facts(kernel: Kernel, copied: Mapping[str, bytes], backend: Backend) -> val
         name_in = None if found is None else (*found, *elsewhere)
         # ROCm compiles a translated copy of the file, under another name.
         name_in = None if name_in and backend is Backend.ROCM else name_in
-    return values.LibraryScan(module=module, name_in=name_in)
+    return template_values.LibraryScan(module=module, name_in=name_in)
 
 
 def _expanded(kernel: Kernel, tree: Tree, backend: Backend) -> Kernel:
@@ -162,11 +162,11 @@ def _project(
     copied: Mapping[str, bytes],
     unique_id: str,
     *,
-    found: values.SourceFacts,
+    found: template_values.SourceFacts,
     only: tuple[str, ...],
 ) -> Project:
     noarch = is_noarch(kernel.config, backend)
-    given = values.of(kernel, backend, unique_id=unique_id, noarch=noarch, found=found, only=only)
+    given = template_values.of(kernel, backend, unique_id=unique_id, noarch=noarch, found=found, only=only)
     rendered = {
         path: environment().get_template(name).render(given).encode("utf-8")
         for path, name in _templates(kernel, backend).items()
@@ -177,7 +177,7 @@ def _project(
         rendered[path] = text.encode("utf-8")
     lists = rendered.get("CMakeLists.txt", b"").decode("utf-8")
     included = {f"cmake/{path}": content for path, content in _cmake_modules(lists).items()}
-    return Project({**copied, **included, **rendered, **values.metadata(given)})
+    return Project({**copied, **included, **rendered, **template_values.metadata(given)})
 
 
 def _templates(kernel: Kernel, backend: Backend) -> Mapping[str, str]:
@@ -192,7 +192,7 @@ def _templates(kernel: Kernel, backend: Backend) -> Mapping[str, str]:
         f"{package}/{framework.generated}.py": f"{framework}/{framework.generated}.py.j2",
     }
     is_open = kernel.config.stable_abi(backend) is None and framework is not Framework.CTYPES
-    if is_open or values.linked(kernel.config, backend):
+    if is_open or template_values.linked(kernel.config, backend):
         own["requirement.py"] = "_shared/requirement.py.j2"
     if framework is Framework.TORCH:
         own["torch-ext/registration.h"] = "torch/registration.h.j2"
@@ -207,7 +207,7 @@ def _copied(kernel: Kernel, backend: Backend, files: SourceSet, run: frozenset[s
     """
     package, inside = package_directory(kernel.config), rendered_package(kernel.config)
     noarch = is_noarch(kernel.config, backend)
-    compiled = set() if noarch else run.union(values.sources(kernel.config, backend))
+    compiled = set() if noarch else run.union(template_values.sources(kernel.config, backend))
     named = readme(kernel.config)
     yield from ((path, path) for path in (*license_files(files.paths), *filter(None, [named])))
     for path in files.paths:

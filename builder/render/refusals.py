@@ -13,7 +13,7 @@ from builder.kernel import Kernel
 from builder.kernel.source_set import expand
 from builder.kernel.tree import Tree, files_named, files_without, is_glob
 from builder.render import arguments, quoting
-from builder.render.sources import used_sources, used_steps
+from builder.render.external_sources import used_sources, used_steps
 from builder.wording import quoted
 
 Files = Callable[[str], tuple[str, ...]]

@@ -14,8 +14,8 @@ from builder.matrix import rules
 from builder.pins import Pins
 from builder.torch_day import read, rows, tables
 from builder.torch_day.proposal import Proposal
-from builder.torch_day.release import FIRST_WITH_WHEELS, Release, to_json
 from builder.torch_day.rows import RowOptions
+from builder.torch_day.torch_release import FIRST_WITH_WHEELS, Release, to_json
 
 
 def propose(

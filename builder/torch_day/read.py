@@ -13,7 +13,7 @@ from builder.environment.resolve import IndexFile, NoReleaseError, released
 from builder.errors import BuilderError, NothingToDoError, ToolError
 from builder.matrix.variant import backend_of, built_systems, compute_name, dotted
 from builder.pins import PinnedPart, PinnedWheel, Pins, pin_file
-from builder.torch_day.release import Release, TorchBuild, cuda_parts, torch_parts, triton_part
+from builder.torch_day.torch_release import Release, TorchBuild, cuda_parts, torch_parts, triton_part
 from builder.torch_day.wheel import WheelFacts, everything, open_wheel, versions
 
 FIRST_SYSTEM = "x86_64-linux"

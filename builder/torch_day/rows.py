@@ -10,7 +10,7 @@ from builder.config import Backend, Framework, Version
 from builder.errors import BuilderError
 from builder.matrix.variant import Variant
 from builder.torch_day.proposal import FileEdit, ProposedLine
-from builder.torch_day.release import ORDER, Release, TorchBuild
+from builder.torch_day.torch_release import ORDER, Release, TorchBuild
 
 NAME = "matrix.toml"
 _ROW = re.compile(r'  \{ torch = "[0-9.]+", .* \},')

@@ -10,7 +10,7 @@ from builder import json_text, toml
 from builder.config import Version
 from builder.pins import PinnedPart, PinnedWheel, Pins, to_toml
 from builder.torch_day.proposal import FileEdit, ProposedLine
-from builder.torch_day.release import Release
+from builder.torch_day.torch_release import Release
 
 SHIM = "torch-shim.json"
 PYTHON_HEADERS = "python-headers.toml"

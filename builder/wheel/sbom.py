@@ -15,7 +15,7 @@ from builder.config.sources import ForeignSource, SourceName
 from builder.hashes import sha256
 from builder.matrix import Cell
 from builder.metadata import METADATA_FILE
-from builder.render.sources import used_sources
+from builder.render.external_sources import used_sources
 from builder.resources import DATA
 from builder.untrusted import UntrustedError
 from builder.wheel.archive import Bytes

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from builder.author import shell as kernel_shell
-from builder.author.shell import KernelShell
+from builder.author import kernel_shell
+from builder.author.kernel_shell import KernelShell
 from builder.errors import ToolError
 from tests.given.files import program
 

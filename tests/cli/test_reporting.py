@@ -9,7 +9,7 @@ from builder import kernel
 from builder.cli import building
 from builder.engine import local
 from builder.engine.outcome import CellOutcome, Event
-from builder.make.report import BuildReport
+from builder.make.build_report import BuildReport
 from builder.plan.ask import Ask, KernelBuild
 from builder.store import Store
 from builder.store.locks import StoppedError

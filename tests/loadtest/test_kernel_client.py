@@ -9,7 +9,7 @@ import pytest
 
 from builder import kernel as kernels
 from builder import loadtest
-from builder.loadtest.outcome import LoadState
+from builder.loadtest.load_outcome import LoadState
 from builder.loadtest.packages import KernelFolder, LoadTestPackages
 from tests import hub_folder
 from tests.cli.folders import write

@@ -12,10 +12,10 @@ import pytest
 from builder import kernel, loadtest
 from builder.config import LoadTestRule
 from builder.loadtest import failures, packages
-from builder.loadtest.outcome import SKIPPED, LoadState, LoadTest
+from builder.loadtest.load_outcome import SKIPPED, LoadState, LoadTest
 from builder.loadtest.packages import LoadTestPackages
 from builder.make import wheel_record as record
-from builder.make.report import BuildReport
+from builder.make.build_report import BuildReport
 from builder.pins import PinnedWheel
 from tests.given.cells import cell_in
 from tests.given.environments import made_up_torch

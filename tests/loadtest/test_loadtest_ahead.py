@@ -13,7 +13,7 @@ import pytest
 
 from builder import kernel, loadtest, matrix
 from builder.loadtest import process
-from builder.loadtest.outcome import LoadState
+from builder.loadtest.load_outcome import LoadState
 from builder.loadtest.packages import LoadTestPackages
 from builder.run import Processes
 from builder.sandbox import SandboxPaths

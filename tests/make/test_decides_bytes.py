@@ -204,7 +204,7 @@ def test_the_derivation_of_a_cell_is_given_exactly_the_list(copy):
     for name, listed in (
         ("builder/repro/variations.py", False),
         ("builder/data/pins.toml", False),
-        ("builder/render/values.py", True),
+        ("builder/render/template_values.py", True),
     ):
         content = (copy / name).read_bytes()
         (copy / name).write_bytes(content + b"\n")

@@ -9,7 +9,7 @@ from builder.config import Backend
 from builder.errors import BuilderError, ToolError
 from builder.kernel.git_fetch import Fetcher
 from builder.make import header_folders
-from builder.render.sources import header_calls
+from builder.render.external_sources import header_calls
 from tests.given.files import write
 from tests.given.repositories import commit
 

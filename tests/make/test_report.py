@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.loadtest import SKIPPED, LoadState, LoadTest
+from builder.make.build_report import BuildReport
 from builder.make.ninja_log import File
-from builder.make.report import BuildReport
 
 LOADED = LoadTest(outcome=LoadState.LOADED, ops={"_a::b": ("CPU", "Meta")}, packages=("triton 3.7.1",))
 WHOLE = BuildReport(

@@ -8,7 +8,7 @@ import pytest
 from builder import kernel, pins, toolchain
 from builder.config import LoadTestRule
 from builder.errors import NotHereError
-from builder.loadtest.outcome import LoadState
+from builder.loadtest.load_outcome import LoadState
 from builder.make import load
 from builder.make.framework import FrameworkIdentity
 from builder.make.job import Job, PinnedPackages, Spec, with_load_test

@@ -1,7 +1,7 @@
 """What the store has of a cell, as a build and `builder why` see it."""
 
 from builder import kernel
-from builder.make.report import BuildReport
+from builder.make.build_report import BuildReport
 from builder.plan import choosing, dry_run
 from builder.plan.ask import Ask
 from builder.store import Damaged, Store, StoredWheel

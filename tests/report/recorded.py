@@ -3,7 +3,7 @@
 import functools
 
 from builder.engine.outcome import CellOutcome, Event
-from builder.make.report import BuildReport
+from builder.make.build_report import BuildReport
 from builder.report import page as build_page
 from builder.report import recorder, timeline
 from builder.report.recorder import Recorder

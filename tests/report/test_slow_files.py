@@ -3,8 +3,8 @@
 import pytest
 
 from builder.engine import why_object
+from builder.make.build_report import BuildReport, Built
 from builder.make.objects import ObjectInputs
-from builder.make.report import BuildReport, Built
 from builder.report import timeline
 from builder.report.page import slowest_files
 from tests.report.recorded import CPU, CUDA, built, done, file, line, page

@@ -16,7 +16,7 @@ from builder import kernel, matrix, sandbox
 from builder.cli import run, view
 from builder.engine.outcome import CellOutcome
 from builder.make import wheel_record as record
-from builder.make.report import BuildReport
+from builder.make.build_report import BuildReport
 from builder.matrix.variant import Variant
 from builder.run import run as run_tool
 from builder.sandbox import SandboxPaths, link_targets, prefixes_of

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from builder import resources, torch_day
-from builder.torch_day.release import from_json, toolkit_parts
+from builder.torch_day.torch_release import from_json, toolkit_parts
 from tests.given.repositories import commit
 from tests.paths import TESTS
 

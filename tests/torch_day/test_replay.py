@@ -9,8 +9,8 @@ import pytest
 from builder import pins, toml, torch_day
 from builder.environment import indexes
 from builder.torch_day import read, rows, tables
-from builder.torch_day.release import from_json
 from builder.torch_day.rows import RowOptions
+from builder.torch_day.torch_release import from_json
 from builder.torch_day.wheel import RemoteError
 from tests.paths import TESTS
 

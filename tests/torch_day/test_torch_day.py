@@ -15,7 +15,7 @@ from builder.environment.resolve import IndexFile, NoReleaseError, UnresolvedErr
 from builder.errors import BuilderError, NothingToDoError, ToolError
 from builder.torch_day import proposal, read, rows, tables, wheel
 from builder.torch_day.proposal import FileEdit, Proposal, ProposedLine
-from builder.torch_day.release import from_json, to_json
+from builder.torch_day.torch_release import from_json, to_json
 from builder.torch_day.wheel import RemoteError, open_wheel
 from tests.given import servers
 from tests.paths import TESTS

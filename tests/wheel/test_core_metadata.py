@@ -8,11 +8,11 @@ from builder import toml
 from builder.config import Framework, Version, dependencies
 from builder.config.text import Source
 from builder.kernel import Kernel
-from builder.render import environment, values
+from builder.render import environment, template_values
 from builder.wheel import core_metadata, fields
 from tests.wheel.cells import cells
 
-FACTS = values.SourceFacts(libraries={None: values.LibraryScan()})
+FACTS = template_values.SourceFacts(libraries={None: template_values.LibraryScan()})
 
 
 def test_each_backend_of_a_mixed_kernel_asks_for_the_torch_of_its_own_abi():
@@ -75,7 +75,7 @@ def test_a_project_that_is_built_without_builder_asks_for_the_same_framework(tmp
     cell = next(cell for cell in found.values() if tvm_ffi or cell.torch == torch or torch == Version("2.9"))
     cell = replace(cell, torch=torch)
     kernel = Kernel(root=tmp_path, source=Source(name="build.toml", text=""), config=config, schema=5)
-    given = values.of(kernel, cell.backend, unique_id="abc", noarch=False, found=FACTS)
+    given = template_values.of(kernel, cell.backend, unique_id="abc", noarch=False, found=FACTS)
     settings = toml.loads(environment().get_template("_shared/pyproject.toml.j2").render(given))
     (settings,) = settings["tool"]["dynamic-metadata"]
     own = {}
@@ -90,7 +90,7 @@ def test_a_backend_of_python_alone_asks_for_torch_whatever_the_framework_of_the_
     config = replace(config, kernel={})
     cell = replace(found["tvm-ffi01-cpu-x86_64-linux"], framework=Framework.TORCH_NOARCH, tvm_ffi=None)
     kernel = Kernel(root=tmp_path, source=Source(name="build.toml", text=""), config=config, schema=5)
-    given = values.of(kernel, cell.backend, unique_id="abc", noarch=True, found=FACTS)
+    given = template_values.of(kernel, cell.backend, unique_id="abc", noarch=True, found=FACTS)
     assert given["dependencies"] == list(core_metadata.requirements(config, cell, "")) == ["torch"]
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from builder import codec
-from builder.loadtest.outcome import SKIPPED, LoadTest
+from builder.loadtest.load_outcome import SKIPPED, LoadTest
 from builder.make.ninja_log import File
 from builder.make.objects import ObjectInputs
 

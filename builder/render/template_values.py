@@ -11,8 +11,8 @@ from builder.kernel import Kernel
 from builder.kernel.source_set import rendered_package
 from builder.metadata import METADATA_FILE, KernelMetadata
 from builder.render import arguments, calls, package_metadata
+from builder.render.external_sources import header_calls, source_calls, step_calls
 from builder.render.source_scan import INSTALL, REMEDY, Use
-from builder.render.sources import header_calls, source_calls, step_calls
 
 _BACKEND_TOOL = "scikit-build-core>=1.0"
 _DISTRIBUTIONS = {
