@@ -59,6 +59,7 @@ def test_a_second_build_is_a_hit_and_the_same_bytes(build, plain, tmp_path):
     assert (tmp_path / "dist" / WHEEL).read_bytes() == content
 
 
+@pytest.mark.slow
 def test_a_header_that_only_a_header_includes_changes_the_key(builder, plain):
     edit(plain / "csrc/scale.cpp", 'extern "C"', '#include "outer.h"\nextern "C"')
     (plain / "csrc/outer.h").write_text('#include "inner.h"\n')
@@ -91,6 +92,7 @@ def test_a_compile_error_comes_first_and_leaves_nothing(builder, plain, tmp_path
     assert not names(tmp_path / "dist")
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_an_op_without_registration_fails_the_load_test(builder, tiny, tmp_path):
     binding = tiny / "torch-ext/torch_binding.cpp"
@@ -171,6 +173,7 @@ def test_without_isolation_the_torch_of_the_environment_is_used(build, tiny):
     assert built["status"] == "built"
 
 
+@pytest.mark.slow
 def test_without_isolation_what_configures_is_in_the_key(build, builder, plain, tmp_path):
     options = ("--variant", PLAIN_CELL, "--no-isolation")
     builder("build", plain, *options, check=0)

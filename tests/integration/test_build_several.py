@@ -44,6 +44,7 @@ def test_one_that_fails_stops_no_other_and_its_code_is_the_end(builder, tmp_path
     assert "bad:torch-cpu: FAILED" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_kernel_that_needs_another_is_loaded_with_its_new_wheel(builder, tmp_path):
     base = write(tmp_path / "kernels", "z-base")
     (base / "torch-ext/z_base/__init__.py").write_text("ANSWER = 42\n", encoding="utf-8")

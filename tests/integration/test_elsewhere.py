@@ -33,6 +33,7 @@ def build(builder, tmp_path):
     return run
 
 
+@pytest.mark.slow
 def test_it_is_fetched_generated_and_built_to_the_same_bytes_and_then_without_a_network(build, origins, tmp_path):
     rev, digest = origins
     kernel = elsewhere.kernel(tmp_path / "one", rev=rev, digest=digest)

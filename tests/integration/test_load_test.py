@@ -60,6 +60,7 @@ def test_a_module_that_nobody_declares_refuses_the_wheel_before_anything_is_buil
     assert not (tmp_path / "dist").exists()
 
 
+@pytest.mark.slow
 def test_what_build_toml_declares_is_there_when_the_wheel_is_loaded(build, plain, tmp_path):
     edit(plain / "build.toml", "version = 1\n", 'version = 1\npython-depends = ["einops"]\n')
     edit(plain / "ctypes-ext/plain/__init__.py", "import ctypes\n", "import ctypes\n\nimport einops\n")
@@ -141,6 +142,7 @@ def test_the_rule_of_the_load_test_changes_no_byte(build, python_only, tmp_path)
     assert first["sha256"] == second["sha256"]
 
 
+@pytest.mark.slow
 def test_a_kernel_that_asks_for_a_device_is_a_wheel_and_the_index_says_how_far_it_came(build, python_only, tmp_path):
     result, said = build(python_only("import torch\ntorch.cuda.get_device_capability()\n", name="asking"))
     assert result["report"]["load-test"]["outcome"] == "imported"
@@ -154,6 +156,7 @@ def test_a_kernel_that_asks_for_a_device_is_a_wheel_and_the_index_says_how_far_i
     assert (tmp_path / "site/kernels/asking/index.html").read_text() == page
 
 
+@pytest.mark.slow
 def test_a_kernel_at_hand_is_there_for_the_one_that_depends_on_it(build, python_only):
     kernel = python_only(
         "from other import answer\nassert answer == 42\n",
@@ -189,6 +192,7 @@ def test_what_the_loader_says_is_not_hidden_by_the_package(build, tiny):
     assert "cudaGetDriverEntryPoint" in said
 
 
+@pytest.mark.slow
 def test_a_compiled_kernel_with_a_stranger_is_refused_before_it_is_compiled(build, tiny):
     init = tiny / "torch-ext/tiny/__init__.py"
     init.write_text(f"{init.read_text()}\nimport no_such_module\n")

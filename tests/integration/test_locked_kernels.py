@@ -69,6 +69,7 @@ def test_a_kernel_is_loaded_and_tested_with_what_its_lock_names(builder, tmp_pat
     assert build(builder)[1]["status"] == "hit"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("user")
 def test_a_kernel_without_a_lock_is_kept_and_told_how_to_lock(builder):
     done, cell = build(builder)

@@ -18,7 +18,7 @@ from tests.given.processes import tool
 
 from . import rendered
 
-pytestmark = pytest.mark.cmake
+pytestmark = [pytest.mark.cmake, pytest.mark.slow]
 
 PROJECT = Path(__file__).parent.parent / "data/portable"
 CMAKE = rendered.ROOT / "cmake"
@@ -120,7 +120,6 @@ def test_nothing_that_was_linked_in_is_seen_from_outside(everything):
     assert not names & (hidden | {"_ZNSt10filesystem6statusERKNS_7__cxx114pathE"})
 
 
-@pytest.mark.slow
 def test_what_nothing_calls_is_not_linked(tmp_path):
     code = 'extern "C" __attribute__((visibility("default"))) int everything() { return 0; }\n'
     small = library(tmp_path / "build", source=write(tmp_path, {"one.cpp": code}) / "one.cpp")
@@ -178,13 +177,11 @@ def test_a_function_that_the_compiler_makes_of_a_loop_is_known_by_its_name(tmp_p
     assert "--manylinux manylinux_2_35" in said
 
 
-@pytest.mark.slow
 def test_a_policy_that_is_none_is_refused(tmp_path):
     configure(tmp_path / "build", "-DKERNEL_MANYLINUX=2.28", source=write(tmp_path, {"one.cpp": NEWER}) / "one.cpp")
     assert "'2.28' is not a manylinux policy" in compiled(tmp_path / "build").output
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("standard", [17, 23])
 def test_every_standard_is_linked_so(tmp_path, standard):
     path = library(tmp_path / "build", standard=standard)
@@ -198,7 +195,6 @@ def compiled_once(tmp_path_factory):
     return tmp_path_factory.mktemp("linkers")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("linker", ["gold", "lld", "mold"])
 def test_every_linker_links_so(compiled_once, linker):
     needs.program(f"ld.{linker}")
@@ -208,7 +204,6 @@ def test_every_linker_links_so(compiled_once, linker):
     assert returned(path) == ["0"]
 
 
-@pytest.mark.slow
 def test_clang_links_so(tmp_path):
     path = library(tmp_path / "build", f"-DCMAKE_CXX_COMPILER={needs.program('clang++')}", standard=17)
     assert policy(path) <= (2, 28)
@@ -221,7 +216,6 @@ def aarch64(tmp_path_factory):
     return library(tmp_path_factory.mktemp("aarch64"), *CROSS)
 
 
-@pytest.mark.slow
 def test_aarch64_is_linked_so(aarch64):
     assert Extension.read(aarch64.name, aarch64.read_bytes()).machine == "aarch64"
     assert policy(aarch64) <= (2, 28)
@@ -238,7 +232,6 @@ int main(int count, char **names) {
 """
 
 
-@pytest.mark.slow
 def test_a_library_for_aarch64_works(aarch64, tmp_path):
     needs.program("qemu-aarch64-static")
     (tmp_path / "main.c").write_text(MAIN, encoding="utf-8")
@@ -261,7 +254,6 @@ def inside(folder, *command):
     return rendered.run(["unshare", "--mount", "sh", "-c", mounted, folder, *command])
 
 
-@pytest.mark.slow
 def test_the_library_runs_in_an_older_root(everything, tmp_path):
     older = root(OLD, "debootstrap --variant=minbase --include=python3,libstdc++6 bullseye ROOT")
     place = older / "tmp" / tmp_path.name
@@ -274,7 +266,6 @@ def test_the_library_runs_in_an_older_root(everything, tmp_path):
     assert done.output.splitlines()[-1] == "0", done.output
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("standard", [17, 20, 23])
 def test_a_newer_compiler_links_so_too(tmp_path, standard):
     newer = root(NEW, "debootstrap --variant=minbase --include=g++,cmake,ninja-build,python3 sid ROOT")

@@ -159,6 +159,7 @@ def test_odd_names_of_the_checkout_work(tmp_path, name):
     build(tmp_path / name, kernel)
 
 
+@pytest.mark.slow
 def test_a_wheel_is_built_from_a_kernel_in_a_folder_with_any_name(builder, tmp_path):
     folder = tmp_path / "with \"double\" and 'single' quote, ünïcödé-日本 $HOME"
     kernel = rendered.plain_kernel(folder / "kernel", PLAIN_ONE, {"one.cpp": PLAIN_ANSWER})
@@ -199,6 +200,7 @@ def test_sources_of_one_name_do_not_meet(tmp_path):
     build(tmp_path, two(tmp_path))
 
 
+@pytest.mark.slow
 def test_a_source_of_two_components_is_compiled_once_with_the_settings_of_both(tmp_path):
     shared = '#include "first.h"\n#include "second.h"\nint shared() { return ONE + TWO; }\n'
     build(tmp_path, two(tmp_path, shared=shared))
@@ -227,6 +229,7 @@ os.execvp(sys.argv[1], sys.argv[1:])
 """
 
 
+@pytest.mark.slow
 def test_flags_reach_the_compiler_unchanged_and_in_order(tmp_path):
     flags = [
         '-DA="x y"',
@@ -344,6 +347,7 @@ def test_the_classic_example_builds_and_asks_for_the_torch_it_was_built_with(tmp
     assert rendered.registered(tmp_path / "installed", "relu", "CPU") == "['relu', 'relu_backward']"
 
 
+@pytest.mark.slow
 def test_a_noarch_project_makes_a_pure_wheel(tmp_path):
     rendered.write_project(rendered.EXAMPLES / "silu-and-mul", "cuda", tmp_path / "project")
     with by_pip(tmp_path, "silu_and_mul-1.0.0-py3-none-any.whl") as archive:

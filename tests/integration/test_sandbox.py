@@ -49,6 +49,7 @@ def test_a_package_gets_nothing_while_it_is_imported(run, plain, tries, tmp_path
     assert not (tmp_path / "written").exists()
 
 
+@pytest.mark.slow
 def test_the_same_package_gets_everything_without_a_sandbox(run, plain, tries, tmp_path):
     hostile.importing(plain, replace(tries, rough=False))
     done = run("--experiment", OPEN, check=5, kept=True)
@@ -74,6 +75,7 @@ def test_a_compiler_gets_nothing_while_it_compiles(run, plain, tries, tmp_path):
     assert tries.files[0] in got
 
 
+@pytest.mark.slow
 def test_a_file_that_no_key_sees_is_not_there_for_the_assembler(run, plain, tries):
     hostile.including(plain / "csrc/scale.cpp", tries.files[0])
     done = run(check=4)
@@ -81,6 +83,7 @@ def test_a_file_that_no_key_sees_is_not_there_for_the_assembler(run, plain, trie
     run("--experiment", OPEN, check=0)
 
 
+@pytest.mark.slow
 def test_an_honest_kernel_has_the_same_bytes_and_says_where_it_was_built(run, tmp_path):
     (tmp_path / "somebody").mkdir()
     inside = json.loads(run("--json", check=0).stdout)[0]
@@ -139,6 +142,7 @@ def test_an_import_that_never_ends_is_over_soon_after_a_signal(store, plain, tmp
     assert not marked(mark)
 
 
+@pytest.mark.slow
 def test_a_compiler_behind_a_script_is_found_with_its_parts(run, tmp_path):
     (tmp_path / "somebody").mkdir()
     real, wrapper = tmp_path / "sw/gcc/bin", tmp_path / "wrappers"

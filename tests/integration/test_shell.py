@@ -28,6 +28,7 @@ def shell(builder, tiny):
     return run
 
 
+@pytest.mark.slow
 def test_a_command_has_the_tools_torch_and_the_built_kernel(shell):
     done = shell("--no-isolation", "--", "python", "-c", CALL)
     assert done.returncode == 0, done.stderr

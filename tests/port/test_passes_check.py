@@ -116,7 +116,7 @@ def text_of(project):
 @pytest.mark.filterwarnings("ignore::hypothesis.errors.NonInteractiveExampleWarning")
 @given(PROJECT)
 @example(OF_CUDA_ALONE)
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 def test_what_port_writes_for_a_project_passes_check(tmp_path_factory, project):
     folder = tmp_path_factory.mktemp("project")
     files = {

@@ -116,7 +116,9 @@ def install(text, installer, folder, default):
     return {path.name.removesuffix(".py"): path for path in packages.iterdir()}
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(
+    "kernel", ["relu", *(pytest.param(name, marks=pytest.mark.slow) for name in KERNELS if name != "relu")]
+)
 def test_each_line_of_a_page_installs_the_kernel_and_its_pytorch_from_nothing(dist, indexed, tmp_path, mirrors, kernel):
     for name, requires in KERNELS[kernel]:
         make(dist, kernel, Variant.parse(name), requires=requires, content=f"built = {name!r}\n")
