@@ -10,6 +10,8 @@ from tests.given import processes
 from tests.given.files import program
 from tests.paths import ROOT
 
+pytestmark = pytest.mark.slow
+
 WAIT = 'for _ in $(seq 400); do if grep -qs "$1" "$HOME/said"; then exit 0; fi; sleep 0.05; done; exit 9\n'
 SAYS = '#!/bin/sh\necho "$(basename "$0") $*" >>"$HOME/said"\n'
 ENTER = """root=$(basename "$1")

@@ -12,6 +12,8 @@ import pytest
 from tests import passed
 from tests.paths import ROOT
 
+pytestmark = pytest.mark.slow
+
 TESTS = """
 import pytest
 

@@ -21,6 +21,7 @@ from tests.port.projects import CUDA, SIMPLE, write
 
 pytestmark = [
     pytest.mark.torch,
+    pytest.mark.slow,
     rendered.needs_torch,
 ]
 COMPILER = """#!{python}

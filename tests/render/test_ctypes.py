@@ -60,6 +60,7 @@ def test_a_library_exports_what_it_is_asked_for_and_can_be_called(tmp_path):
 
 
 @cmake
+@pytest.mark.slow
 def test_another_list_of_exports_links_again_and_compiles_nothing(tmp_path):
     rendered.write_project(PLAIN, "cpu", tmp_path / "project")
     lists = tmp_path / "project/CMakeLists.txt"
