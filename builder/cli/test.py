@@ -19,6 +19,7 @@ from builder.errors import BuilderError, NothingToDoError
 from builder.kernel import Kernel
 from builder.plan.choosing import NoPartError
 from builder.plan.kernels import NamedKernels, in_scope, of_each
+from builder.report import steps
 from builder.wording import columns
 
 
@@ -50,6 +51,8 @@ def command(ctx: click.Context, /, named: NamedKernels, quiet: bool, **given: An
     with tempfile.TemporaryDirectory(prefix="builder-dist-") as dist:
         with view.showing(environ=os.environ, quiet=quiet) as listen:
             outcomes = local.build([test.into(Path(dist)) for test in found.found], listen)
+        for warning in steps.warnings(outcomes):
+            terminal.err(warning)
         left = iter(outcomes)
         for test in found.found:
             ended, result = _tested(test, [next(left) for _ in test.build.cells], alone=not named.several)

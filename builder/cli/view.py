@@ -37,6 +37,8 @@ _CUT = "..."
 _SHORTEST = 8
 """The characters of a cell's name that stay on a narrow terminal."""
 _FILE = "  --> "
+_WARNINGS = 10
+"""The most warnings of compilers that are shown."""
 _MORE = "  `builder doctor` says what installs what is missing, `builder matrix --explain` why there is each cell"
 
 
@@ -285,10 +287,16 @@ def summary(outcomes: Sequence[CellOutcome]) -> str:
         cells = "1 cell" if wrong == 1 else f"{wrong} cells"
         parts.append(f"error: NOT WHAT WAS PINNED: {cells} got a file with a wrong hash; trust nothing from there")
     parts += [f"note: {note}" for outcome in outcomes for note in outcome.notes]
+    warned = steps.warnings(outcomes)
+    parts += warned[:_WARNINGS]
+    if len(warned) > _WARNINGS:
+        logs = dict.fromkeys(str(each.log) for each in outcomes if each.report is not None and each.report.warnings)
+        parts.append(f"{len(warned) - _WARNINGS} more warnings: {', '.join(logs)}")
     parts += steps.compiled(outcomes)
     counts = {word: sum(outcome.status == status for outcome in outcomes) for status, word in _WORDS.items()}
     open_ = sum(map(_is_unsandboxed, outcomes))
     counts["unsandboxed"] = open_
+    counts["warning" if len(warned) == 1 else "warnings"] = len(warned)
     parts.append(", ".join(f"{count} {word}" for word, count in counts.items() if count))
     if open_:
         parts.append(

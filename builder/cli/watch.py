@@ -25,6 +25,7 @@ from builder.cli.group import file_error
 from builder.engine import local
 from builder.engine.outcome import CellOutcome, Event, Listen
 from builder.errors import BuilderError
+from builder.report import steps
 from builder.wording import escaped
 
 
@@ -82,6 +83,8 @@ class Round:
     """The first error, as shown."""
     log: Path | None = None
     seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
+    """The warnings of compilers."""
 
     def line(self, changed: Sequence[str], *, at: str) -> str:
         """Return the line of the round: the time, the saved files, the result and the duration."""
@@ -92,14 +95,12 @@ class Round:
 
     @property
     def details(self) -> str:
-        """The first error and the path of the log; empty without a failure."""
-        if self.ok:
-            return ""
-        lines = self.error.splitlines()
+        """The warnings of compilers, or the first error and the path of the log."""
+        lines = ("\n".join(self.warnings) if self.ok else self.error).splitlines()
         shown = lines[:_MOST_LINES]
         if len(lines) > _MOST_LINES:
             shown.append(f"… and {len(lines) - _MOST_LINES} more lines")
-        if self.log is not None and str(self.log) not in self.error:
+        if not self.ok and self.log is not None and str(self.log) not in self.error:
             shown.append(f"  log: {self.log}")
         return "\n".join(f"  {line}" for line in shown)
 
@@ -112,7 +113,7 @@ def play(root: Path, request: TestRequest, listen: Listen, *, tests: bool) -> Ro
         with tempfile.TemporaryDirectory(prefix="builder-dist-") as dist:
             outcomes = local.build((test.into(Path(dist)),), listen)
             failed = [_failed(each.error, each.log) for each in outcomes if each.error is not None]
-            found = failed[0] if failed else Round(ok=True, result=_built(outcomes))
+            found = failed[0] if failed else Round(ok=True, result=_built(outcomes), warnings=steps.warnings(outcomes))
             if tests and found.ok:
                 found = _tested(test, outcomes, listen, found)
     except BuilderError as error:
@@ -125,8 +126,7 @@ def play(root: Path, request: TestRequest, listen: Listen, *, tests: bool) -> Ro
 
 
 def _failed(error: BuilderError, log: Path | None = None) -> Round:
-    text = str(error)
-    return Round(ok=False, result="not built", error=text if text.startswith("error") else f"error: {text}", log=log)
+    return Round(ok=False, result="not built", error=error.shown, log=log)
 
 
 def _built(outcomes: Sequence[CellOutcome]) -> str:
@@ -136,7 +136,9 @@ def _built(outcomes: Sequence[CellOutcome]) -> str:
         return "unchanged"
     objects = sum(len(report.objects) for report in reports)
     compiled = objects - sum(len(report.cached) for report in reports)
-    return f"built ({compiled} of {objects} files compiled)" if objects else "built"
+    warned = len(steps.warnings(outcomes))
+    noted = f", {warned} warning{'s' * (warned > 1)}" if warned else ""
+    return f"built ({compiled} of {objects} files compiled){noted}" if objects else "built"
 
 
 def _tested(test: TestBuild, outcomes: Sequence[CellOutcome], listen: Listen, found: Round) -> Round:
@@ -157,5 +159,6 @@ def _tested(test: TestBuild, outcomes: Sequence[CellOutcome], listen: Listen, fo
             report = kernel_tests.run_quietly(outcome.wheel, asked, log=log)
         except BuilderError as error:
             return replace(_failed(error, log), result=f"{built}, not tested")
-        found = Round(ok=report.failed == 0, result=f"{found.result}, {report}", error=report.first or "", log=log)
+        tested = f"{found.result}, {report}"
+        found = replace(found, ok=report.failed == 0, result=tested, error=report.first or "", log=log)
     return found

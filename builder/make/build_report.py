@@ -32,6 +32,8 @@ class BuildReport:
     """Why another machine may build other bytes."""
     files: tuple[File, ...] | None = None
     """The files that ninja made, in the order in which it started them."""
+    warnings: tuple[str, ...] | None = None
+    """The warnings of the compilers, with the user's paths."""
     load_test: LoadTest = field(default=SKIPPED, metadata=codec.spelled(write=LoadTest.to_json))
     plan: Mapping[str, Any] | None = None
     """CMake's decisions about architectures and components."""

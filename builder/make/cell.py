@@ -11,7 +11,7 @@ from builder import audit, json_text
 from builder.config import Backend
 from builder.errors import AuditError, ToolError
 from builder.kernel import source_set
-from builder.make import load, ninja_log, objects, part, repeated_code, reproducible, source_trees
+from builder.make import compiler_output, load, ninja_log, objects, part, repeated_code, reproducible, source_trees
 from builder.make.build_report import BuildReport, Built
 from builder.make.job import Job
 from builder.make.part import BuildPart, SourceFile
@@ -101,13 +101,14 @@ def _compile(place: Workplace, began: float) -> tuple[Wheel, BuildReport]:
 
 def _run(place: Workplace, command: list[str], began: float) -> BuildReport:
     """Run a command that compiles, and return the report about it."""
-    peak = place.run(command)
+    done = place.run(command)
     return BuildReport(
         canonical_path=place.job.canonical,
         sandbox=place.job.sandboxed,
-        peak_memory=peak,
+        peak_memory=done.peak,
         compile_seconds=round(time.monotonic() - began, 2),
         files=ninja_log.read(place.scratch / "build"),
+        warnings=compiler_output.warnings(done.output.splitlines(), place.known_paths),
     )
 
 

@@ -9,9 +9,10 @@ from packaging.version import Version
 
 from builder import run, sandbox
 from builder.config.values import Backend
-from builder.make import advice, ccache, header_folders, ninja_log, reproducible, source_trees
+from builder.make import advice, ccache, compiler_output, header_folders, ninja_log, reproducible, source_trees
 from builder.make import sandbox_contents as contents
 from builder.make.compiler_answers import CompilerAnswers, NoteKeeper
+from builder.make.compiler_output import UNKNOWN, KnownPaths
 from builder.make.job import CompileError, Job, OutOfMemoryError
 from builder.render.external_sources import source_variable
 from builder.toolchain import Toolchain, crosses, device_compilers
@@ -27,7 +28,6 @@ _OUT_OF_MEMORY = re.compile(
 )
 """The last words of tools when memory runs out: whole lines that name no source."""
 _DIAGNOSTIC = re.compile(r".+(?::\d+|\(\d+\)): (?:fatal |catastrophic )?error:|collect2: error: ld returned")
-_ERROR = re.compile(r".*: (?:fatal )?error:|CMake Error|nvcc fatal")
 _LINKING = re.compile(r"FAILED: (?:\[code=\d+\] )?\S+\.(?:so|dylib)(?: |$)")
 """ninja's message that a library could not be linked."""
 _KILLED = (-9, 137)
@@ -103,8 +103,18 @@ class Workplace:
         found |= tool_variables(tools, cuda_root=cuda)
         return found if job.ccache is None else found | ccache.variables(self.base)
 
-    def run(self, command: list[str]) -> int:
-        """Run a command that compiles, in the sandbox, and return the memory of its largest process.
+    @property
+    def known_paths(self) -> KnownPaths:
+        """The user's names of the folders of the build."""
+        job, base = self.job, self.base
+        others = {str(source_trees.place(base, name)): str(tree) for name, tree in job.spec.sources.items()}
+        if job.environment is not None:
+            others[str(self.seen(job.environment))] = str(job.environment)
+        root = None if job.in_nix_sandbox else job.kernel.root
+        return KnownPaths(sources=base / "src", root=root, others=others)
+
+    def run(self, command: list[str]) -> run.Completed:
+        """Run a command that compiles, in the sandbox.
 
         Raises:
             CompileError: the command failed.
@@ -129,10 +139,11 @@ class Workplace:
 
         done = compiled() if answers is None else answers.around(compiled)
         if done.returncode != 0:
-            error = compile_error(job.cell.variant, done, self.log, kills=oom_kills() - kills, toolkit=_cuda_of(job))
+            killed, paths = oom_kills() - kills, self.known_paths
+            error = compile_error(job.cell.variant, done, self.log, kills=killed, toolkit=_cuda_of(job), paths=paths)
             error.files = ninja_log.read(build)
             raise error
-        return done.peak
+        return done
 
 
 def cross_defines(job: Job, *, roots: tuple[Path, ...]) -> dict[str, str]:
@@ -198,9 +209,15 @@ def _cuda_of(job: Job) -> str | None:
 
 
 def compile_error(
-    variant: str, done: run.Completed, log: Path, *, kills: int, toolkit: str | None = None
+    variant: str,
+    done: run.Completed,
+    log: Path,
+    *,
+    kills: int,
+    toolkit: str | None = None,
+    paths: KnownPaths = UNKNOWN,
 ) -> CompileError:
-    """Return the error with the compiler's own first error on top, and what to do about it where that is known.
+    """Return the error with the compilers' errors, and what to do about them where that is known.
 
     Args:
         variant: The name of the cell.
@@ -208,6 +225,7 @@ def compile_error(
         log: The file of its output.
         kills: `oom_kills` during the build.
         toolkit: The version of CUDA.
+        paths: The user's names of the folders of the build.
     """
     lines = done.output.splitlines()
     memory = starved(lines, killed=done.returncode in _KILLED or kills > 0)
@@ -216,9 +234,9 @@ def compile_error(
             f"{variant}: memory ran out while compiling\n{memory}",
             help=f"give the build more memory, or fewer compilers at once with --jobs; the whole log: {log}",
         )
-    start = next((i for i, line in enumerate(lines) if _ERROR.match(line)), max(0, len(lines) - 20))
-    shown, remedy = "\n".join(lines[start : start + 20]), advice.of_torch(lines[start:])
-    of_ptxas = None if any(map(_ERROR.match, lines)) else advice.of_ptxas(lines, toolkit)
+    first = next((number for number, line in enumerate(lines) if compiler_output.is_error(line)), None)
+    shown, remedy = "\n".join(compiler_output.errors(lines, paths)), advice.of_torch(lines[first or 0 :])
+    of_ptxas = None if first is not None else advice.of_ptxas(lines, toolkit)
     if of_ptxas is not None:
         shown, remedy = of_ptxas
     help_ = f"the whole log: {log}" if remedy is None else f"{remedy}; the whole log: {log}"

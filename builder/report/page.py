@@ -13,7 +13,7 @@ from builder.engine.outcome import CellOutcome, Event
 from builder.errors import BuilderError
 from builder.make.ninja_log import File
 from builder.report.recorder import TimedSize
-from builder.report.steps import KNOWN, compiled, source_of, status_of
+from builder.report.steps import KNOWN, compiled, source_of, status_of, warnings
 from builder.report.timeline import Bar, CellTimeline, Timeline, critical_path
 from builder.wheel.archive import Wheel
 from builder.wording import escaped, size
@@ -36,10 +36,11 @@ _COLUMNS = 400
 _LONGEST_TEXT = 60
 """The most characters of text in a bar."""
 _PLACE = re.compile(
-    r"(?P<file>[^\s:(][^:(]*)(?::(?P<line>\d+)(?::\d+)?|\((?P<row>\d+)\)): (?:fatal |catastrophic )?error"
+    r"(?P<file>[^\s:(][^:(]*)(?::(?P<line>\d+)(?::\d+)?|\((?P<row>\d+)\)): "
+    r"(?:(?:fatal |catastrophic )?error| *required from )"
     r"|CMake Error at (?P<cmake>[^:]+):(?P<cmake_line>\d+)"
 )
-"""The start of an error line of GCC, Clang, nvcc or CMake."""
+"""The start of an error line of GCC, Clang, nvcc or CMake, or of the line that instantiated a template."""
 _FAILED = re.compile(r"FAILED: (?:\[code=\d+\] )?(?P<output>\S+)")
 """Ninja's line about an output that it could not make."""
 _BASE = re.compile(r"^.*/src/(?=[^/])")
@@ -332,5 +333,8 @@ def _section(cell: CellTimeline) -> Mapping[str, object]:
         "reason": reason.removeprefix(f"{outcome.cell.variant}: "),
         "said": "\n".join(said),
         "notes": tuple(map(escaped, outcome.notes)),
+        "warnings": tuple(
+            "\n".join(escaped(line.expandtabs()) for line in text.splitlines()) for text in warnings([outcome])
+        ),
         "steps": tuple(bar for bar in cell.steps if bar.seconds >= _SHORTEST),
     }

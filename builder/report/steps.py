@@ -76,3 +76,9 @@ def compiled(outcomes: Iterable[CellOutcome]) -> tuple[str, ...]:
     whose = ", ".join(f"{count} of {cache_name(name)}" for name, count in sorted(counts.items()))
     made = f"{objects - len(cached)} of {objects} files compiled"
     return (f"{made}; from caches: {whose}, which saved {saved:.1f} s of compiling",)
+
+
+def warnings(outcomes: Iterable[CellOutcome]) -> tuple[str, ...]:
+    """Return each warning of compilers in these builds once."""
+    reports = (each.report for each in outcomes if each.report is not None and each.status in {"built", "compiled"})
+    return tuple(dict.fromkeys(text for report in reports for text in report.warnings or ()))

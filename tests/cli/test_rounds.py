@@ -29,6 +29,11 @@ def test_a_round_that_failed_has_the_first_error_on_top_and_the_log_below():
     assert Round(ok=True, result="built", error="x", log=Path("a.log")).details == ""
 
 
+def test_a_round_that_built_shows_the_warnings_of_compilers():
+    found = Round(ok=True, result="built, 1 warning", warnings=("a.cpp:1:2: warning: x\n  1 | x",), log=Path("a.log"))
+    assert found.details == "  a.cpp:1:2: warning: x\n    1 | x"
+
+
 def test_a_log_that_an_error_names_is_named_once():
     assert Round(ok=False, result="", error="error: see a.log", log=Path("a.log")).details == "  error: see a.log"
 
@@ -49,6 +54,7 @@ def play(error, monkeypatch):
     [
         pytest.param(ToolError("no torch", help="install it"), "error: no torch\n  help: install it", id="a tool"),
         pytest.param(BuilderError("error[B010]: x"), "error[B010]: x", id="a diagnostic"),
+        pytest.param(BuilderError("warning: x"), "warning: x", id="a warning"),
         pytest.param(FileNotFoundError(2, "No such file", "gone.cpp"), "error: cannot use 'gone.cpp'", id="a file"),
     ],
 )

@@ -1,11 +1,14 @@
 """The summary of a build, and its lines while it runs."""
 
+from pathlib import Path
+
 import pytest
 
 from builder import kernel, matrix
 from builder.cli import view
 from builder.engine.outcome import CellOutcome, Event
 from builder.errors import ToolError
+from builder.make.report import BuildReport
 from tests.paths import ROOT
 
 RELU = ROOT / "examples" / "relu"
@@ -39,6 +42,25 @@ def test_skipped_cells_are_a_line_for_each_reason_in_the_summary():
         "  `builder doctor` says what installs what is missing, `builder matrix --explain` why there is each cell",
         "4 skipped",
     ]
+
+
+def warned(*texts, status="built"):
+    cell = matrix.select(kernel.load(RELU).config, matrix.rows())[0]
+    return CellOutcome(cell=cell, status=status, log=Path("/logs/a.log"), report=BuildReport(warnings=texts))
+
+
+def test_a_warning_of_a_compiler_is_shown_once_for_all_cells_and_counted():
+    text = "csrc/a.cpp:1:2: warning: #warning slow\n    1 | #warning slow"
+    assert view.summary([warned(text), warned(text)]).splitlines() == [*text.splitlines(), "2 built, 1 warning"]
+
+
+def test_many_warnings_are_cut_with_the_log_of_all():
+    shown = view.summary([warned(*(f"a.cpp:{line}: warning: x" for line in range(12)))]).splitlines()
+    assert shown[9:] == ["a.cpp:9: warning: x", "2 more warnings: /logs/a.log", "1 built, 12 warnings"]
+
+
+def test_warnings_of_a_build_of_before_are_not_told_again():
+    assert view.summary([warned("a.cpp:1: warning: x", status="hit")]) == "1 unchanged"
 
 
 def test_a_build_says_nothing_of_a_skipped_cell_while_it_runs(capsys):

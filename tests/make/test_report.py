@@ -22,6 +22,7 @@ WHOLE = BuildReport(
     compile_seconds=1.25,
     finish_seconds=0.5,
     files=(File(output="a.o", start=0.0, end=1.0),),
+    warnings=("csrc/a.cpp:1:2: warning: #warning",),
     log="/log",
     derivation="/nix/store/x.drv",
     output="/nix/store/x",
@@ -59,6 +60,7 @@ def test_every_field_comes_back_from_json():
         compile_seconds=st.none() | st.floats(allow_nan=False),
         finish_seconds=st.none() | st.floats(allow_nan=False),
         files=st.none() | st.just(()) | st.just(WHOLE.files),
+        warnings=st.none() | st.just(WHOLE.warnings),
         log=st.none() | st.text(),
     )
 )

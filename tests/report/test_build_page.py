@@ -8,6 +8,7 @@ import re
 import pytest
 
 from builder.engine.outcome import CellOutcome
+from builder.make.report import BuildReport
 from builder.report.page import ticks
 from tests.report.recorded import CELLS, CPU, CUDA, HIT, built, done, file, line, page, step
 
@@ -173,3 +174,12 @@ def test_ticks_are_round(whole, texts):
 
 def test_ticks_stand_at_their_times():
     assert [x for x, _ in ticks(20.0)] == ["0.000%", "25.000%", "50.000%", "75.000%", "100.000%"]
+
+
+def test_the_warnings_of_compilers_are_with_their_cell_and_as_text(monkeypatch):
+    report = BuildReport(warnings=("a.cpp:1:2: warning: #warning <b>\n    1 | <b>",))
+    warned = CellOutcome(cell=CELLS[CPU], status="built", report=report)
+    text = page(monkeypatch, (done(1, CPU),), (warned,))
+    assert (
+        "Warnings of compilers: 1</summary><pre>a.cpp:1:2: warning: #warning &lt;b&gt;\n    1 | &lt;b&gt;</pre>" in text
+    )

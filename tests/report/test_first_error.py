@@ -52,6 +52,11 @@ def test_what_was_compiled_is_not_said_twice():
         pytest.param("CMake Error at cmake/find.cmake:3 (message):", "cmake/find.cmake, line 3", id="CMake"),
         pytest.param("/s/scratch/1/src/a.cpp:3: fatal error: x.h: none", "a.cpp, line 3", id="folder of a store"),
         pytest.param("/usr/include/x.h:4:1: error: no", "/usr/include/x.h, line 4", id="not of the project"),
+        pytest.param(
+            "csrc/a.cpp:12:5:   required from here\nx.h:4:1: error: no",
+            "csrc/a.cpp, line 12",
+            id="template",
+        ),
         pytest.param("collect2: error: ld returned 1 exit status", "", id="linker"),
         pytest.param("nvcc fatal   : Unsupported gpu architecture", "", id="no file"),
     ],
