@@ -51,13 +51,13 @@ def out(text: str = "", *, end: str = "\n", styled: bool = False) -> None:
     _write(sys.stdout, (_safe_but_styles(text) if styled else safe(text)) + end)
 
 
-def err(text: str = "", *, end: str = "\n") -> None:
-    """Write progress or a diagnostic to stderr.
+def err(text: str = "", *, end: str = "\n", styled: bool = False) -> None:
+    """Write progress or a diagnostic to stderr; `styled` keeps its colours.
 
     Raises:
         OutputError: it cannot be written; a `ReaderGoneError` if the reader has ended.
     """
-    _write(sys.stderr, safe(text) + end)
+    _write(sys.stderr, (_safe_but_styles(text) if styled else safe(text)) + end)
 
 
 def document(text: str, *, end: str = "") -> None:

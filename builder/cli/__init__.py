@@ -52,15 +52,53 @@ _HEAD = """Usage: builder [OPTIONS] COMMAND [ARGS]...
 Options:
   --version   Show the version and exit.
   -h, --help  Show this message and exit.
-
-Commands:
 """
+GROUPS = {
+    "Write a kernel": ("init", "port", "check", "update", "render", "matrix", "doctor"),
+    "Build and try it": ("build", "test", "watch", "shell", "why", "store"),
+    "Look at wheels": ("audit", "repro", "split"),
+    "Publish": ("release", "bundle", "index", "publish", "attest"),
+    "Maintain": ("lock", "pins", "torch-day"),
+    "Learn more": ("docs", "schema", "completion"),
+}
+"""The commands by their purpose, in the order in which one needs them."""
 
 
-def help_text() -> str:
-    """Return the help of the whole command line, without imports."""
-    width = max(map(len, COMMANDS))
-    return _HEAD + "".join(f"  {name:{width}}  {line}\n" for name, line in sorted(COMMANDS.items()))
+def help_text(*, width: int | None = None, colored: bool = False) -> str:
+    """Return the help of the whole command line, without imports; on a terminal in colours, and as wide as it is."""
+    name_width = max(map(len, COMMANDS))
+    lines = _HEAD.splitlines()
+    for group, names in GROUPS.items():
+        lines += ["", f"{group}:"]
+        for name in names:
+            first, *others = _lines(COMMANDS[name], None if width is None else width - name_width - 4)
+            lines.append(f"  {name:{name_width}}  {first}")
+            lines += [f"{'':{name_width + 4}}{line}" for line in others]
+    if colored:
+        lines = [f"\x1b[1m{line}\x1b[0m" if line.endswith(":") and line[0] != " " else line for line in lines]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _lines(text: str, width: int | None) -> list[str]:
+    """Break a text between words."""
+    lines = [""]
+    for word in text.split():
+        if lines[-1] and width is not None and len(lines[-1]) + 1 + len(word) > max(width, 1):
+            lines.append(word)
+        else:
+            lines[-1] = f"{lines[-1]} {word}".lstrip()
+    return lines
+
+
+def _help_for_stdout() -> str:
+    """Return the help as fits stdout, as builder.cli.screen would say, which imports more."""
+    if sys.stdout is None or not sys.stdout.isatty():
+        return help_text(colored=bool(os.environ.get("FORCE_COLOR")) and not os.environ.get("NO_COLOR"))
+    try:
+        width = os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):
+        width = 0
+    return help_text(width=width or None, colored=not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb")
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -69,7 +107,7 @@ def main(argv: list[str] | None = None) -> None:
     if COMPLETE not in os.environ:  # else the words are in variables, not in the arguments
         # What a shell asks for most costs no import of a library: see benchmarks/startup.py.
         if not arguments or arguments[0] in _HELP:
-            _write(help_text())
+            _write(_help_for_stdout())
         if arguments == ["--version"]:
             _write(f"builder, version {__version__}\n")
         arguments = arguments or ["--help"]

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from builder import json_text, terminal
-from builder.cli import building, view
+from builder.cli import building, screen, view
 from builder.cli.arguments import (
     AGE,
     FOLDER,
@@ -123,22 +123,22 @@ def command(
     )
     ask.require_possible(dry_run=previews)
     if ask.engine == "nix" and ask.cache is not None:
-        terminal.err("note: builds by Nix keep compiled files in Nix's store (--per-file): the cache is not used")
+        screen.err("note: builds by Nix keep compiled files in Nix's store (--per-file): the cache is not used")
     chosen = choosing.choose(ask)
     code = building.say_who_is_left_out(chosen)
     if code and not (keep_going and chosen.found):
         if as_json:
             _write_document([], chosen)
-        terminal.err("error: nothing was built" + ("; --keep-going builds the others" if chosen.found else ""))
+        screen.err("error: nothing was built" + ("; --keep-going builds the others" if chosen.found else ""))
         return code
     builds = building.ready(chosen.found, quiet=quiet)
     if previews:
         _preview(builds, chosen, as_json=as_json)
         return code
     for line in size_estimate.warnings(builds):
-        terminal.err(line)
+        screen.err(line)
     outcomes = building.run(builds, quiet=quiet, report=report)
-    terminal.err(view.summary(outcomes))
+    screen.err(view.summary(outcomes))
     if as_json:
         left = iter(outcomes)
         results = [(build, [next(left).to_json() for _ in build.cells]) for build in builds]
@@ -154,7 +154,7 @@ def _preview(builds: Sequence[KernelBuild], chosen: Chosen[KernelBuild], *, as_j
         return
     for build, them in plans:
         for plan in them:
-            terminal.out(f"{build.label(plan.cell)}: {plan.text}")
+            screen.out(f"{build.label(plan.cell)}: {plan.text}")
 
 
 def _write_document(results: Sequence[tuple[KernelBuild, Sequence[object]]], chosen: Chosen[KernelBuild]) -> None:

@@ -8,7 +8,7 @@ from types import FrameType
 from typing import Any
 
 from builder import terminal
-from builder.cli import selecting, view
+from builder.cli import screen, selecting, view
 from builder.engine.outcome import CellOutcome
 from builder.errors import NothingToDoError
 from builder.plan import choosing
@@ -21,7 +21,7 @@ from builder.wording import reasons_left_out
 def say_who_is_left_out(chosen: Chosen[Any]) -> int:
     """Show the kernels that were left out and the problems of others; return the worst exit code."""
     for reason in reasons_left_out(chosen.left_out):
-        terminal.err(f"note: {reason}")
+        screen.err(f"note: {reason}")
     return selecting.say(chosen.refusals)
 
 
@@ -33,13 +33,13 @@ def ready(builds: Sequence[KernelBuild], *, quiet: bool = False) -> tuple[Kernel
     """
     for build in builds:
         say_if_quick(build)
-    return choosing.with_compilers(builds, (lambda _: None) if quiet else terminal.err)
+    return choosing.with_compilers(builds, (lambda _: None) if quiet else screen.err)
 
 
 def say_if_quick(build: KernelBuild) -> None:
     """Announce a quick build, and what its components lack."""
     for line in choosing.about_quick(build):
-        terminal.err(line)
+        screen.err(line)
 
 
 def run(builds: Sequence[KernelBuild], *, quiet: bool, report: Path | None = None) -> tuple[CellOutcome, ...]:
@@ -78,9 +78,9 @@ def end(outcomes: Sequence[CellOutcome], *, as_json: bool) -> int:
         errors = [outcome.error for outcome in failed if outcome.error is not None]
         return max(error.exit_code for error in errors)
     if any(outcome.status == "stopped" for outcome in outcomes):
-        terminal.err("error: stopped by the time limit; the same command goes on from what is finished")
+        screen.err("error: stopped by the time limit; the same command goes on from what is finished")
         return StoppedError.exit_code
     if all(outcome.status == "skipped" for outcome in outcomes):
-        terminal.err("error: this machine can build none of the cells; each reason is above")
+        screen.err("error: this machine can build none of the cells; each reason is above")
         return NothingToDoError.exit_code
     return 0

@@ -1,12 +1,11 @@
 """`builder check`: find what is wrong with a kernel before it is built."""
 
-import os
 import sys
 
 import click
 
 from builder import terminal
-from builder.cli import completing, selecting
+from builder.cli import completing, screen, selecting
 from builder.cli.selecting import kernels_argument
 from builder.plan import kernels
 from builder.plan.kernels import NamedKernels, SameNameError
@@ -53,7 +52,7 @@ def command(*, named: NamedKernels, strict: bool, every: bool, format_: str) -> 
     clashes = tuple(each for each in refused if isinstance(each.error, SameNameError))
     match format_:
         case "text":
-            color = _wants_color()
+            color = screen.has_color(sys.stdout)
             if named.several:
                 shown = findings.all_to_text(all_, color=color, every=every)
             else:
@@ -69,9 +68,3 @@ def command(*, named: NamedKernels, strict: bool, every: bool, format_: str) -> 
         case _:
             terminal.document(findings.to_json(*all_))
     return 2 if selecting.say(clashes) or any(report.refused for report in all_) else 0
-
-
-def _wants_color() -> bool:
-    if os.environ.get("NO_COLOR"):
-        return False
-    return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout is not None and sys.stdout.isatty())

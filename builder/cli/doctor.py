@@ -1,6 +1,7 @@
 """`builder doctor`: show this machine, its toolchains and the cells it can build, or what one kernel lacks here."""
 
 import os
+import sys
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ import click
 
 from builder import doctor, json_text, matrix, terminal
 from builder.ci.plan import CiPlan, footnotes, headline, make
-from builder.cli import completing
+from builder.cli import completing, screen
 from builder.cli.arguments import PATH, store_option
 from builder.cli.asking import ask_of
 from builder.cli.selecting import sets_option
@@ -43,16 +44,16 @@ def command(kernel: Path | None, store: Path, sets: tuple[str, ...], as_json: bo
         terminal.document(json_text.document(_document(plan, facts, support)))
         return
     if plan is not None:
-        terminal.out(f"{headline(plan)}\n")
+        screen.out(f"{headline(plan)}\n")
     _show(facts, support)
     notes = () if plan is None else footnotes(plan)
     for line in ("", *notes) if notes else ():
-        terminal.out(line)
+        screen.out(line)
     here = sum(each.missing is None for each in support)
     names = " and ".join(filter(None, (", ".join(sets[:-1]), sets[-1])))
     more = "`builder doctor` shows this machine, `builder matrix --explain` why there is each cell"
     said = f"{here} of {len(support)} cells of {names} can be built here"
-    terminal.err(f"\n{said}" if plan is None else f"\n{said}: {more}")
+    screen.err(f"\n{said}" if plan is None else f"\n{said}: {more}")
 
 
 def _document(plan: CiPlan | None, facts: Sequence[doctor.Fact], support: Sequence[Support]) -> dict[str, object]:
@@ -78,9 +79,9 @@ def _show(facts: Sequence[doctor.Fact], support: Sequence[Support]) -> None:
     width = max((18, *(len(fact.name) for fact in facts)))
     for fact in facts:
         mark, text = ("ok", fact.found) if fact.found is not None else ("--", f"missing; {fact.help}")
-        terminal.out(f"{mark:3} {fact.name:{width}} {text}")
+        screen.out(f"{mark:3} {fact.name:{width}} {text}")
     if facts:
-        terminal.out()
+        screen.out()
     ways: dict[str, list[str]] = {}
     lacks: dict[tuple[str, str], list[str]] = {}
     for row in support:
@@ -94,13 +95,22 @@ def _show(facts: Sequence[doctor.Fact], support: Sequence[Support]) -> None:
         _show_cells(variants, f"--  {_count(variants)}: {missing}", *((f"      {remedy}",) if remedy else ()))
 
 
+_WIDTH = 100
+"""The most columns for names of cells."""
+
+
 def _show_cells(variants: Sequence[str], *heads: str) -> None:
-    """Show names of cells, as many on a line as fit into 100 columns."""
+    """Show names of cells, as many on a line as fit into 100 columns, or into a narrower terminal."""
     wrapped = textwrap.wrap(
-        " ".join(variants), 100, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False
+        " ".join(variants),
+        min(screen.width_of(sys.stdout) or _WIDTH, _WIDTH),
+        break_long_words=False,
+        initial_indent="    ",
+        subsequent_indent="    ",
+        break_on_hyphens=False,
     )
     for line in (*heads, *wrapped):
-        terminal.out(line)
+        screen.out(line)
 
 
 def _count(variants: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from builder import __version__, terminal
-from builder.cli import COMMANDS, help_text
+from builder.cli import COMMANDS, help_text, screen
 from builder.errors import BugError, BuilderError, ToolError
 from builder.wording import nearest
 
@@ -29,6 +29,7 @@ class _Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = importlib.import_module(f"builder.cli.{cmd_name.replace('-', '_')}").command
+        command.context_class = screen.HelpContext
         return command
 
     def resolve_command(
@@ -146,7 +147,7 @@ def _show(error: BuilderError) -> int:
 
 def _say(text: str) -> None:
     with contextlib.suppress(terminal.OutputError):  # nobody can read the message
-        terminal.err(text)
+        screen.err(text)
 
 
 def _drop_output() -> None:

@@ -1,6 +1,7 @@
 """`builder matrix`: show the cells of kernels, and why the others are left out."""
 
 import functools
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import click
 from builder import matrix, terminal
 from builder.ci.plan import CiJob, CiPlan, documents, make, text, without_stored
 from builder.ci.plan.jobs import Runners, jobs, parse_runners, work_of
-from builder.cli import selecting
+from builder.cli import screen, selecting
 from builder.cli.arguments import Name, store_option
 from builder.cli.selecting import (
     backends_option,
@@ -79,20 +80,27 @@ def command(
             shown = ""  # a list without some kernels would look complete
         else:
             shown = formatted()
-        terminal.document(shown)
+        _write(shown, form)
         return selecting.say(chosen.refusals)
     ((selected, left),) = found.found
     if explain:
-        terminal.out(text.explain(left) + text.of_one_library(left, matrix.rows()), end="")
+        screen.out(text.explain(left) + text.of_one_library(left, matrix.rows()), end="")
         _say_what_is_possible(left, store)
     elif form == "html":
         terminal.document(formatted())
     require_cells(selected)  # the page and the table of all rows report this, too
     if show_savings:
-        terminal.out(text.table_of_savings(left, matrix.rows()), end="")
+        screen.out(text.table_of_savings(left, matrix.rows()), end="")
     elif not explain and form != "html":
-        terminal.document(formatted())
+        _write(formatted(), form)
     return 0
+
+
+def _write(shown: str, form: str) -> None:
+    if form == "table" and sys.stdout is not None and sys.stdout.isatty():
+        screen.out(shown, end="")
+    else:
+        terminal.document(shown)
 
 
 def _planned(
@@ -145,10 +153,10 @@ def _say_what_is_possible(plan: CiPlan, store: Path) -> None:
     for cell in plan.cells:
         found = size_estimate.of(build.ask.store, plan.kernel, cell)
         if found is not None:
-            terminal.err(f"{cell.variant}: its wheel: {found.text}")
+            screen.err(f"{cell.variant}: its wheel: {found.text}")
     here = sum(each.missing is None for each in support)
     say = "`builder doctor DIR` says what others lack, and what asks for those of another system"
-    terminal.err(f"\n{here} of {len(plan.cells)} cells can be built here: {say}")
+    screen.err(f"\n{here} of {len(plan.cells)} cells can be built here: {say}")
 
 
 def _formatted(chosen: Chosen[CiPlan], form: str, *, shards: int | None, places: Runners) -> str:
@@ -162,7 +170,11 @@ def _formatted(chosen: Chosen[CiPlan], form: str, *, shards: int | None, places:
         case "names":
             shown = text.names(plans, split, of_several=several)
         case "table":
-            shown = text.table_of_several(plans, split, chosen.left_out) if several else text.table(plans[0], split)
+            shown = (
+                text.table_of_several(plans, split, chosen.left_out)
+                if several
+                else text.table(plans[0], split, screen.width_of(sys.stdout))
+            )
         case "html":
             shown = text.page(plans, split, chosen.left_out)
         case "github":

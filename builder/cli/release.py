@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from builder import kernel as kernels
-from builder import lint, sandbox, terminal
+from builder import lint, sandbox
 from builder.audit.limited import run_limited
-from builder.cli import building, view
+from builder.cli import building, screen, view
 from builder.cli.arguments import (
     AGE,
     FOLDER,
@@ -99,10 +99,10 @@ def command(
         _preview(planned, repository, shown)
         return 0
     outcomes = _built(build, planned, quiet=quiet)
-    terminal.err(view.summary(outcomes))
+    screen.err(view.summary(outcomes))
     codes = [each.error.exit_code for each in outcomes if each.status != "skipped" and each.error is not None]
     if codes:
-        terminal.err("error: nothing is published; the same command goes on from what is built")
+        screen.err("error: nothing is published; the same command goes on from what is built")
         return max(codes)
     with tempfile.TemporaryDirectory(prefix="builder-release-") as scratch:
         layout = _laid_out(outcomes, loaded, commit, repository, into=Path(scratch) / "build")
@@ -116,7 +116,7 @@ def _checked(folder: Path, *, strict: bool) -> Kernel:
     report = lint.inspect(folder)
     report = report.strict() if strict else report
     if report.refused:
-        terminal.err(to_text(report), end="")
+        screen.err(to_text(report), end="")
         raise ConfigError(file=report.file, problems=(), rendered=f"'{folder}' is not released as it is")
     return kernels.load(folder)
 
@@ -125,7 +125,7 @@ def _commit(kernel: Kernel, *, allow_dirty: bool) -> bundle.Commit | None:
     """Return the released commit; None outside a checkout."""
     found = bundle.commit_of(kernel.root)
     if found is None:
-        terminal.err(f"warning: '{kernel.root}' is not in a git checkout, so metadata.json will name no commit")
+        screen.err(f"warning: '{kernel.root}' is not in a git checkout, so metadata.json will name no commit")
     elif found.dirty and not allow_dirty:
         raise PublishError(
             f"files of '{kernel.root}' are not committed: nobody could build this release again",
@@ -154,7 +154,7 @@ def _preview(planned: Sequence[DryRun], target: HubTarget, shown: Shown) -> None
     variants = [plan.cell.variant for plan in planned if plan.action != "skip"]
     if not shown.as_json:
         for plan in planned:
-            terminal.out(f"{plan.cell.variant}: {plan.text}")
+            screen.out(f"{plan.cell.variant}: {plan.text}")
     document = {"cells": [plan.to_json() for plan in planned], "target": target.name, "variants": variants}
     shown.end(f"{target.name}: would get {len(variants)} variants", document)
 
@@ -163,7 +163,7 @@ def _built(build: KernelBuild, planned: Sequence[DryRun], *, quiet: bool) -> tup
     """Build the cells that this machine can build, or take their wheels from the store."""
     for plan in planned:
         if plan.action == "skip":
-            terminal.err(f"note: {plan.cell.variant} is left out: {plan.reason.splitlines()[0]}")
+            screen.err(f"note: {plan.cell.variant} is left out: {plan.reason.splitlines()[0]}")
     cells = tuple(plan.cell for plan in planned if plan.action != "skip")
     ask = dataclasses.replace(build.ask, only_possible=False)
     return building.run((dataclasses.replace(build, cells=cells, ask=ask),), quiet=quiet)

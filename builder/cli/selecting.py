@@ -8,8 +8,7 @@ from pathlib import Path
 
 import click
 
-from builder import terminal
-from builder.cli import completing
+from builder.cli import completing, screen
 from builder.cli.arguments import ALL, PATH, BackendType, Converted, Decorator, Name
 from builder.config.values import Version
 from builder.errors import BuilderError, NothingToDoError
@@ -176,5 +175,5 @@ def say(refusals: Iterable[Refusal]) -> int:
         whose.setdefault(refusal.error.shown, []).append(refusal)
     for text, those in whose.items():
         of = f"\n  of {len(those)} kernels: {', '.join(str(each.folder) for each in those)}" if len(those) > 1 else ""
-        terminal.err(text + of)
+        screen.err(text + of)
     return max((each.error.exit_code for those in whose.values() for each in those), default=0)

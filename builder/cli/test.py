@@ -8,10 +8,9 @@ from typing import Any
 
 import click
 
-from builder import terminal
 from builder.author import tests as kernel_tests
 from builder.author.test_build import TestBuild
-from builder.cli import building, testing, view
+from builder.cli import building, screen, testing, view
 from builder.cli.selecting import kernels_argument
 from builder.engine import local
 from builder.engine.outcome import CellOutcome
@@ -52,14 +51,14 @@ def command(ctx: click.Context, /, named: NamedKernels, quiet: bool, **given: An
         with view.showing(environ=os.environ, quiet=quiet) as listen:
             outcomes = local.build([test.into(Path(dist)) for test in found.found], listen)
         for warning in steps.warnings(outcomes):
-            terminal.err(warning)
+            screen.err(warning)
         left = iter(outcomes)
         for test in found.found:
             ended, result = _tested(test, [next(left) for _ in test.build.cells], alone=not named.several)
             code = max(code, ended)
             results.append((test.build.name, result))
     if named.several:
-        terminal.err("\n".join(columns([("kernel", "tests"), *results])))
+        screen.err("\n".join(columns([("kernel", "tests"), *results])))
     return code
 
 
@@ -83,7 +82,7 @@ def _tested(test: TestBuild, outcomes: Sequence[CellOutcome], *, alone: bool) ->
     if errors and alone:
         raise errors[0]
     for error in errors:
-        terminal.err(f"error: {error}")
+        screen.err(f"error: {error}")
     if errors:
         return max(error.exit_code for error in errors), "not built"
     code = 0
@@ -91,11 +90,11 @@ def _tested(test: TestBuild, outcomes: Sequence[CellOutcome], *, alone: bool) ->
         for outcome in outcomes:
             if outcome.wheel is not None:
                 asked = test.run()
-                terminal.err(f"testing {outcome.wheel.name}")
+                screen.err(f"testing {outcome.wheel.name}")
                 code = max(code, kernel_tests.run(outcome.wheel, asked))
     except BuilderError as error:
         if alone:
             raise
-        terminal.err(f"error: {error}")
+        screen.err(f"error: {error}")
         return error.exit_code, "not run"
     return code, "FAILED" if code else "passed"

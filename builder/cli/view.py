@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from builder import terminal
+from builder.cli import screen
 from builder.engine.outcome import CellOutcome, Event, Listen
 from builder.errors import BuilderError, WrongHashError
 from builder.loadtest.load_outcome import LoadState
@@ -28,8 +29,6 @@ _WORDS = {
     "stopped": "stopped",
     "failed": "FAILED",
 }
-_PLAIN_TERMINALS = frozenset({"dumb", "unknown"})
-"""Values of TERM without redrawn lines: the cursor cannot be moved, or a screen reader speaks each line."""
 _QUIET = 30.0
 """Seconds between the progress lines of a compiling cell, where lines cannot be redrawn."""
 _PER_SECOND = 4
@@ -59,7 +58,7 @@ def showing(*, environ: Mapping[str, str], quiet: bool) -> Iterator[Listen]:
 
 def is_live(environ: Mapping[str, str]) -> bool:
     """Whether stderr is a terminal whose lines can be redrawn."""
-    return sys.stderr.isatty() and environ.get("TERM", "").lower() not in _PLAIN_TERMINALS
+    return sys.stderr.isatty() and environ.get("TERM", "").lower() not in screen.PLAIN_TERMINALS
 
 
 class Plain:
@@ -85,7 +84,7 @@ class Plain:
 
     def _write(self, text: str) -> None:
         with self._lock:
-            terminal.err(text)
+            screen.err(text)
 
 
 class GitHub(Plain):
@@ -118,6 +117,8 @@ class Live:
 
     def show(self, event: Event) -> None:
         """Take in an event, which the next frame shows; write a result at once."""
+        from rich.text import Text  # noqa: PLC0415  as above
+
         now = time.monotonic()
         with self._lock:
             if event.outcome is None:
@@ -126,7 +127,8 @@ class Live:
             else:
                 self._cells.pop(event.variant, None)
         if event.outcome is not None and event.outcome.status != "skipped":
-            self._console.print(terminal.safe(line_of(event.outcome)), markup=False, soft_wrap=True)
+            line = screen.fitted(line_of(event.outcome), sys.stderr, colored=screen.has_color(sys.stderr))
+            self._console.print(Text.from_ansi(line), soft_wrap=True)
 
     def _drawn(self) -> Any:
         from rich.text import Text  # noqa: PLC0415

@@ -13,13 +13,12 @@ from typing import Any
 import click
 
 from builder import kernel as kernels
-from builder import terminal
 from builder.author import tests as kernel_tests
 from builder.author import watched
 from builder.author.test_build import TestBuild, TestRequest
 from builder.author.tests import NoTestsError
 from builder.author.watched import Snapshot
-from builder.cli import building, testing, view
+from builder.cli import building, screen, testing, view
 from builder.cli.arguments import kernel_argument
 from builder.cli.group import file_error
 from builder.engine import local
@@ -44,15 +43,15 @@ def command(ctx: click.Context, /, kernel: Path, tests: bool, **given: Any) -> N
     if not (kernel / kernels.CONFIG).is_file():
         kernels.load(kernel)  # reports an invalid config, which saving a file here cannot repair
     signal.signal(signal.SIGTERM, building.interrupt)
-    terminal.err(f"watching {kernel}; Ctrl-C ends it")
+    screen.err(f"watching {kernel}; Ctrl-C ends it")
     before = Snapshot.of(kernel)
     changed: tuple[str, ...] = ()
     while True:
         with _progress() as listen:
             found = play(kernel, request, listen, tests=tests)
-        terminal.out(found.line(changed, at=time.strftime("%H:%M:%S")))
+        screen.out(found.line(changed, at=time.strftime("%H:%M:%S")))
         if found.details:
-            terminal.out(found.details)
+            screen.out(found.details)
         now = watched.wait(before)
         changed, before = now.changes(before), now
 

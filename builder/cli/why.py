@@ -7,6 +7,7 @@ import click
 
 from builder import json_text, terminal
 from builder import kernel as kernels
+from builder.cli import screen
 from builder.cli.arguments import kernel_argument, store_option
 from builder.cli.asking import ask_of
 from builder.cli.selecting import unbundled_option, variants_option
@@ -40,10 +41,10 @@ def command(kernel: Path, *, as_json: bool, **given: Any) -> None:
         terminal.document(json_text.document([plan.to_json() for plan in plans]))
         return
     for plan in plans:
-        terminal.out(f"{plan.cell.variant}: {plan.text}")
+        screen.out(f"{plan.cell.variant}: {plan.text}")
         for change in plan.changes:
             before, after = ("absent" if each is None else str(each) for each in (change.before, change.after))
-            terminal.out(f"  {change.field}: {before} -> {after}")
+            screen.out(f"  {change.field}: {before} -> {after}")
 
 
 def _parted(path: Path) -> tuple[Path, str | None]:
@@ -69,6 +70,6 @@ def _explain(build: KernelBuild, path: str, *, as_json: bool) -> None:
         terminal.document(json_text.document(rows))
         return
     for cell, history in found:
-        terminal.out(f"{cell.variant}: {history.source}: {history.text}")
+        screen.out(f"{cell.variant}: {history.source}: {history.text}")
         if history.pending:
-            terminal.out(f"  would be compiled again; changed since: {', '.join(history.pending)}")
+            screen.out(f"  would be compiled again; changed since: {', '.join(history.pending)}")

@@ -23,8 +23,11 @@ def names(plans: Iterable[CiPlan], jobs: Sequence[CiJob] | None, *, of_several: 
     return "".join(f"{name}\n" for name in dict.fromkeys(found))
 
 
-def table(plan: CiPlan, jobs: Sequence[CiJob] | None) -> str:
-    """Return the cells by backend, and the notes about them."""
+def table(plan: CiPlan, jobs: Sequence[CiJob] | None, width: int | None = None) -> str:
+    """Return the cells by backend, and the notes about them.
+
+    Where a table is wider than `width`, it is without the systems, with which the names of most cells end.
+    """
     job_of = {cell.variant: job.name for job in jobs or () for cell in job.cells}
     head = ("variant", "torch", "toolkit", "system", *(() if jobs is None else ("job",)))
     groups: dict[str, list[tuple[str, ...]]] = {}
@@ -36,7 +39,10 @@ def table(plan: CiPlan, jobs: Sequence[CiJob] | None) -> str:
             cell.system,
         )
         groups.setdefault(cell.backend.value, []).append((*row, *(() if jobs is None else (job_of[cell.variant],))))
-    lines = columns([head, *(row for rows in groups.values() for row in rows)])
+    listed = [head, *(row for rows in groups.values() for row in rows)]
+    lines = columns(listed)
+    if width is not None and max(map(len, lines)) + 2 > width and all(row[0].endswith(row[3]) for row in listed[1:]):
+        lines = columns([(*row[:3], *row[4:]) for row in listed])
     shown = [headline(plan), *(("", f"  {lines.pop(0)}") if groups else ())]
     for backend, rows in groups.items():
         shown.append(f"{backend} ({len(rows)})")
