@@ -90,7 +90,8 @@ def _show(facts: Sequence[doctor.Fact], support: Sequence[Support]) -> None:
         else:
             lacks.setdefault((row.missing, row.help or ""), []).append(row.variant)
     for how, here in sorted(ways.items()):
-        _show_cells(here, f"ok  {_count(here)} can be built here{how and f' {how}'}")
+        said = how.replace("and are not", "and is not") if len(here) == 1 else how
+        _show_cells(here, f"ok  {_count(here)} can be built here{said and f' {said}'}")
     for (missing, remedy), variants in sorted(lacks.items(), key=lambda item: -len(item[1])):
         _show_cells(variants, f"--  {_count(variants)}: {missing}", *((f"      {remedy}",) if remedy else ()))
 

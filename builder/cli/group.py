@@ -83,6 +83,7 @@ def _report(error: BaseException) -> int:
             code = _show(error)
         case click.ClickException():
             said = io.StringIO()
+            error = _without_hidden(error) if isinstance(error, click.NoSuchOption) else error
             error.show(file=said)
             _say(said.getvalue().rstrip("\n"))
             code = error.exit_code
@@ -93,6 +94,14 @@ def _report(error: BaseException) -> int:
             _say("interrupted")
             code = 130
     return code
+
+
+def _without_hidden(error: click.NoSuchOption) -> click.NoSuchOption:
+    """Suggest the nearest option of a command, and none that its help does not have."""
+    params = () if error.ctx is None else error.ctx.command.params
+    shown = [name for each in params if not getattr(each, "hidden", False) for name in each.opts]
+    meant = nearest(error.option_name, [name for name in shown if name.startswith("--")])
+    return click.NoSuchOption(error.option_name, possibilities=None if meant is None else [meant], ctx=error.ctx)
 
 
 def _refused(error: OSError) -> BuilderError | None:

@@ -67,7 +67,8 @@ def command(
     if not dry_run:
         site.publish(source, to, todo)
     verb, status = ("would be published", "planned") if dry_run else ("published", "published")
-    line = f"{to}: {len(todo.wheels)} new wheels, {len(todo.pages) + 1} pages {verb}"
+    new = len(todo.wheels)
+    line = f"{to}: {new} new wheel{'' if new == 1 else 's'}, {len(todo.pages) + 1} pages {verb}"
     shown.end(line, {"target": str(to), "status": status, "wheels": list(todo.wheels)})
 
 

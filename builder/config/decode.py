@@ -168,7 +168,7 @@ def _table(kind: Table, table: Mapping[str, Any], path: KeyPath, findings: _Find
 def _tagged(kind: Tagged, table: Mapping[str, Any], path: KeyPath, findings: _Findings) -> object:
     variants = dict(kind.variants)
     tag = _tag(kind, table, path, findings)
-    own = {key: value for key, value in table.items() if key != kind.tag}
+    own = {key: value for key, value in table.items() if key not in (kind.tag, _misspelt(kind, table))}
     owners = {key: name for name, variant in reversed(kind.variants) for key in _keys(variant)}
     if isinstance(tag, _Invalid):  # the keys that all variants share can be checked without it
         least = min(variants.values(), key=lambda variant: len(_keys(variant)))
@@ -187,6 +187,10 @@ def _tagged(kind: Tagged, table: Mapping[str, Any], path: KeyPath, findings: _Fi
 def _tag(kind: Tagged, table: Mapping[str, Any], path: KeyPath, findings: _Findings) -> str | _Invalid:
     tag = table.get(kind.tag)
     names = [name for name, _ in kind.variants]
+    misspelt = _misspelt(kind, table)
+    if misspelt is not None:
+        message = f"unknown key {quoted(misspelt)}{_in(path)}"
+        return findings.add("B010", message, (*path, misspelt), key=True, help=f"did you mean '{kind.tag}'?")
     if tag is None:
         message = f"missing key '{kind.tag}'{_in(path)}"
         return findings.add("B011", message, path, help=f"add '{kind.tag} = \"…\"', one of {listed(names)}")
@@ -198,6 +202,13 @@ def _tag(kind: Tagged, table: Mapping[str, Any], path: KeyPath, findings: _Findi
         name = f"a {kind.tag} of a kernel table"
         return _misnamed(tag, names, name, (*path, kind.tag), findings, guessable=guessable)
     return tag
+
+
+def _misspelt(kind: Tagged, table: Mapping[str, Any]) -> str | None:
+    """Return the key that misspells the tag, if the tag itself is missing."""
+    known = {kind.tag, *(key for _, variant in kind.variants for key in _keys(variant))}
+    strangers = () if kind.tag in table else tuple(key for key in table if key not in known)
+    return next((key for key in strangers if nearest(key, sorted(known)) == kind.tag), None)
 
 
 @cache

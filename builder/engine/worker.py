@@ -98,6 +98,11 @@ class Worker:
         """The store to take wheels from, and to keep them in."""
         return self.build.ask.store
 
+    @property
+    def _timed(self) -> Literal["seconds", "quick-seconds"]:
+        """The name of the measured time: a quick build tells nothing about one for all GPUs."""
+        return "quick-seconds" if self.ask.options.only else "seconds"
+
     def _say(self, cell: Cell, kind: Literal["step", "line", "note"], text: str) -> None:
         self.listen(Event(variant=cell.variant, kind=kind, text=text))
 
@@ -249,7 +254,7 @@ class Worker:
             report = served.explained(built.report)
         if job.toolchain is not None:
             seconds = (report.compile_seconds or 0) + (report.finish_seconds or 0)
-            store.set_measured(name, cell.variant, "seconds", seconds)
+            store.set_measured(name, cell.variant, self._timed, seconds)
             if not report.cached:  # else its largest file may not have been compiled
                 store.set_measured(name, cell.variant, "peak", report.peak_memory or 0)
         return replace(built, report=report)
@@ -294,7 +299,7 @@ class Worker:
             )
             if self.shared.processes.cancelled:
                 raise _stopped(cell, ask)
-            expected = self.store.measured(name, cell.variant, "seconds")
+            expected = self.store.measured(name, cell.variant, self._timed)
             self.listen(Event(variant=cell.variant, kind="step", text="compiling", expected=expected))
             given = replace(job, cores=jobs, jobserver=self.shared.jobserver.variables if shares else {})
             served = held.enter_context(cache.serve(given, scratch=folder))
@@ -316,7 +321,8 @@ class Worker:
 
     def _remember(self, cell: Cell, record: BuildRecord) -> None:
         with contextlib.suppress(OSError):  # a read-only store cannot remember
-            self.store.set_last(self.build.name, cell.variant, key=record.key, record=codec.encode(record))
+            name = dry_run.alike(self.build.kernel, self.ask)
+            self.store.set_last(name, cell.variant, key=record.key, record=codec.encode(record))
 
     def _deliver(self, cell: Cell, entry: StoredWheel, content: bytes, *, status: Status, reason: str) -> CellOutcome:
         """Write a stored wheel to the output folder, whole or not at all, and return the cell's outcome.

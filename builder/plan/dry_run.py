@@ -3,7 +3,9 @@
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
+from builder import json_text
 from builder.errors import BuilderError, ConfigError, NotHereError
+from builder.hashes import sha256
 from builder.kernel import Kernel
 from builder.make import reproducible
 from builder.make.build_report import BuildReport
@@ -77,13 +79,22 @@ def find(store: Store, key: str) -> StoredWheel | Damaged | None:
     return found
 
 
+def alike(kernel: Kernel, ask: Ask) -> str:
+    """Return the name under which the store keeps the last build of each cell, to compare with builds of its kind.
+
+    Its kind is the folder of the kernel, whether it was built against pinned wheels, and for which GPUs.
+    """
+    kind = (str(kernel.root.resolve()), "" if ask.isolation else "installed", *ask.options.only)
+    return f"{kernel.config.general.name}-{sha256(json_text.line(kind))[:12]}"
+
+
 def why(kernel: Kernel, ask: Ask, cell: Cell, *, record: BuildRecord, found: StoredWheel | Damaged | None) -> str:
     """Return a line that says why a cell is a hit, or why it is built."""
     if isinstance(found, Damaged):
         return f"the entry in the store is damaged and is built again: {found.why}"
     if isinstance(found, StoredWheel):
         return "built again, as asked" if ask.again else "nothing changed"
-    last = ask.store.last(kernel.config.general.name, cell.variant)
+    last = ask.store.last(alike(kernel, ask), cell.variant)
     return "first build of this cell" if last is None else summary(last, record)
 
 
@@ -98,7 +109,7 @@ def _plan(planner: Planner, cell: Cell) -> DryRun:
         raise
     except BuilderError as error:
         return DryRun(cell=cell, action="refuse", reason=str(error))
-    last = ask.store.last(kernel.config.general.name, cell.variant)
+    last = ask.store.last(alike(kernel, ask), cell.variant)
     if record is None:  # the environment was never made: only the pins name its torch
         before = spec.pins if last is None else last.get("pins")
         plan = DryRun(
@@ -114,7 +125,7 @@ def _plan(planner: Planner, cell: Cell) -> DryRun:
             action="hit" if isinstance(found, StoredWheel) else "build",
             reason=why(kernel, ask, cell, record=record, found=found),
             key=record.key,
-            changes=() if last is None else changes(last, record),
+            changes=() if last is None or isinstance(found, StoredWheel) else changes(last, record),
             not_reproducible=reproducible.why_not_reproducible(
                 cuda=record.toolchain.get("cuda-version"), canonical=bool(record.environment["place"])
             ),

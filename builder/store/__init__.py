@@ -38,7 +38,7 @@ _SETTLED_NS = 2_000_000_000
 _TURN = 0.05
 """Seconds between two attempts to get a lock."""
 
-Measure = Literal["peak", "seconds"]
+Measure = Literal["peak", "seconds", "quick-seconds"]
 """The memory of the largest compiler in bytes, or the seconds to compile and finish."""
 
 

@@ -59,6 +59,18 @@ def test_a_misspelt_command_gets_the_nearest_one():
     assert "Did you mean 'build'?" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--varient", "No such option '--varient'. Did you mean '--variant'?"),
+        ("--experimnt", "No such option '--experimnt'."),
+    ],
+)
+def test_a_misspelt_option_gets_the_nearest_one_that_the_help_has(option, said, capsys):
+    assert group.run(["build", option, "x"]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == f"Error: {said}"
+
+
 def test_a_missing_config_is_said_without_a_traceback(tmp_path):
     done = builder("build", str(tmp_path))
     assert done.returncode == 2

@@ -69,3 +69,15 @@ def test_a_config_without_such_keys_is_written_without_them():
     text = dump(five("[torch]\n" + CPU))
     assert set(toml.loads(text)["kernel"]["a"]) == {"backend", "depends", "src"}
     assert five("[torch]\n" + CPU).components(Backend.CPU)["a"].defines == {}
+
+
+def test_a_misspelt_backend_of_a_kernel_table_is_one_problem_that_names_the_key():
+    table = CPU.replace("backend =", "backends =")
+    (problem,) = problems_of(f"{GENERAL}[torch]\n{table}")
+    assert (problem.code, dotted(problem.key)) == ("B010", "kernel.a.backends")
+    assert problem.help == "did you mean 'backend'?"
+
+
+def test_a_kernel_table_with_a_backend_and_a_stranger_is_told_of_the_stranger():
+    (problem,) = problems_of(f"{GENERAL}[torch]\n{CPU}backends = ['cpu']\n")
+    assert problem.message == "unknown key 'backends' in [kernel.a]"

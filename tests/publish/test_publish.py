@@ -21,6 +21,7 @@ def made(dist, indexed):
 def test_a_directory_gets_the_whole_site_and_a_second_run_changes_nothing(made, tmp_path, capsys):
     target = tmp_path / "www"
     assert run(["publish", str(made), str(target)]) == 0
+    assert ": 1 new wheel, " in capsys.readouterr().out
     assert tree(target) == tree(made)
     times = {path: path.stat().st_mtime_ns for path in target.rglob("*")}
     assert run(["publish", str(made), str(target)]) == 0
