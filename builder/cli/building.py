@@ -59,7 +59,7 @@ def run(builds: Sequence[KernelBuild], *, quiet: bool, report: Path | None = Non
         from builder.cli.reporting import reported  # noqa: PLC0415  only those who ask for a report need it
 
         return reported(builds, build, report, quiet=quiet)
-    with view.showing(environ=os.environ, quiet=quiet) as show:
+    with view.showing(environ=os.environ, quiet=quiet, cells=sum(len(each.cells) for each in builds)) as show:
         return build(builds, show)
 
 

@@ -53,7 +53,8 @@ def reported(
             ) from error
 
     try:
-        with recorder.measuring(), view.showing(environ=os.environ, quiet=quiet) as show:
+        cells = sum(len(each.cells) for each in builds)
+        with recorder.measuring(), view.showing(environ=os.environ, quiet=quiet, cells=cells) as show:
 
             def listen(event: Event) -> None:
                 recorder.show(event)
@@ -61,10 +62,10 @@ def reported(
 
             outcomes = build(builds, listen)
     except KeyboardInterrupt:
-        cells = [each.label(cell) for each in builds for cell in each.cells]
+        labels = [each.label(cell) for each in builds for cell in each.cells]
         ended = {event.variant: event.outcome for _, event in recorder.events if event.outcome is not None}
         try:
-            write([ended[each] for each in cells if each in ended], [each for each in cells if each not in ended])
+            write([ended[each] for each in labels if each in ended], [each for each in labels if each not in ended])
         except ToolError as error:
             terminal.err(f"error: {error.message}")
         raise

@@ -47,8 +47,9 @@ def command(ctx: click.Context, /, named: NamedKernels, quiet: bool, **given: An
     results = [(refusal.folder.as_posix(), "refused") for refusal in found.refusals]
     for test in found.found:
         building.say_if_quick(test.build)
+    cells = sum(len(test.build.cells) for test in found.found)
     with tempfile.TemporaryDirectory(prefix="builder-dist-") as dist:
-        with view.showing(environ=os.environ, quiet=quiet) as listen:
+        with view.showing(environ=os.environ, quiet=quiet, cells=cells) as listen:
             outcomes = local.build([test.into(Path(dist)) for test in found.found], listen)
         for warning in steps.warnings(outcomes):
             screen.err(warning)

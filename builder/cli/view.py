@@ -42,14 +42,14 @@ _MORE = "  `builder doctor` says what installs what is missing, `builder matrix 
 
 
 @contextlib.contextmanager
-def showing(*, environ: Mapping[str, str], quiet: bool) -> Iterator[Listen]:
-    """Show the events of a build as fits stderr; any thread may send them."""
+def showing(*, environ: Mapping[str, str], quiet: bool, cells: int = 1) -> Iterator[Listen]:
+    """Show the events of a build of some cells as fits stderr; any thread may send them."""
     if quiet:
         yield lambda _: None
     elif environ.get("GITHUB_ACTIONS") == "true":
         yield GitHub().show
     elif is_live(environ):
-        live = Live()
+        live = Live(cells)
         with live.drawing:
             yield live.show
     else:
@@ -103,12 +103,13 @@ class GitHub(Plain):
 class Live:
     """A line for each cell in progress, redrawn at the bottom of a terminal; results stay above."""
 
-    def __init__(self) -> None:
+    def __init__(self, of: int = 1) -> None:
         from rich.console import Console  # noqa: PLC0415  slow to import, and only a terminal needs it
         from rich.live import Live as Drawing  # noqa: PLC0415
 
         self._lock = threading.Lock()
         self._cells: dict[str, RunningCell] = {}
+        self._done, self._of, self._began = 0, of, time.monotonic()
         self._console = Console(stderr=True, highlight=False)
         self.drawing = Drawing(
             console=self._console, get_renderable=self._drawn, refresh_per_second=_PER_SECOND, transient=True
@@ -126,6 +127,7 @@ class Live:
                 self._cells[event.variant] = cell.after(event, now=now)
             else:
                 self._cells.pop(event.variant, None)
+                self._done += 1
         if event.outcome is not None and event.outcome.status != "skipped":
             line = screen.fitted(line_of(event.outcome), sys.stderr, colored=screen.has_color(sys.stderr))
             self._console.print(Text.from_ansi(line), soft_wrap=True)
@@ -134,8 +136,10 @@ class Live:
         from rich.text import Text  # noqa: PLC0415
 
         with self._lock:
-            cells = tuple(self._cells.values())
-        shown = lines(cells, now=time.monotonic(), width=self._console.width)
+            cells, done = tuple(self._cells.values()), self._done
+        now = time.monotonic()
+        shown = lines(cells, now=now, width=self._console.width)
+        shown += overall(done, self._of, now - self._began)
         return Text("\n".join(shown), no_wrap=True, overflow="crop")
 
 
@@ -188,6 +192,11 @@ class RunningCell:
         if self.expected is None or now - self.began > self.expected:
             return self.elapsed(now)
         return f"{self.elapsed(now)} of about {duration(self.expected)}"
+
+
+def overall(done: int, of: int, seconds: float) -> tuple[str, ...]:
+    """Return a line about a whole build; a build of one cell needs none."""
+    return (f"{done} of {of} cells  {duration(seconds)}",) if of > 1 else ()
 
 
 def lines(cells: Iterable[RunningCell], *, now: float, width: int) -> tuple[str, ...]:

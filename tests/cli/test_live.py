@@ -124,6 +124,11 @@ def test_a_narrow_terminal_keeps_the_cell_the_count_and_the_time(width, expected
     assert shown == expected
 
 
+def test_a_build_of_several_cells_says_how_many_are_done_and_since_when():
+    assert view.overall(3, 6, 130.0) == ("3 of 6 cells  2 min 10 s",)
+    assert view.overall(0, 1, 130.0) == ()
+
+
 def test_nothing_is_built_and_nothing_is_shown():
     assert lines([], now=0.0, width=80) == ()
 
@@ -155,7 +160,7 @@ SCRIPT = f"""
 import os, time
 from builder.cli import view
 from builder.engine.outcome import Event
-with view.showing(environ=os.environ, quiet=False) as show:
+with view.showing(environ=os.environ, quiet=False, cells=2) as show:
     show(Event(variant={CUDA!r}, kind="step", text="compiling", expected=190))
     show(Event(variant={CUDA!r}, kind="line", text="[7/19] {OBJECT}"))
     time.sleep(0.6)
@@ -192,6 +197,7 @@ def on_a_terminal(*, columns, **environ):
 def test_a_real_terminal_has_a_line_that_fits_and_is_left_as_it_was():
     said = on_a_terminal(columns=40, TERM="xterm-256color", NO_COLOR="1")
     assert re.search(r"torch213-cxx11-cu130-x86_6\.\.\.  7/19  \d s", said)
+    assert "0 of 2 cells  0 s" in said
     assert "\x1b[?25h" in said.rpartition("\x1b[?25l")[2]  # the cursor is back
     assert not re.search(r"\x1b\[[0-9;]*[1-9][0-9]*m", said)  # no colour
 
