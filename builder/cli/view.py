@@ -261,11 +261,13 @@ def _is_unsandboxed(outcome: CellOutcome) -> bool:
     return outcome.report is not None and outcome.report.sandbox is False
 
 
-def _failed(failures: Iterable[tuple[CellOutcome, BuilderError]]) -> Iterator[str]:
+def _failed(failures: Sequence[tuple[CellOutcome, BuilderError]]) -> Iterator[str]:
     """Yield each error once, with all its cells and all files that it names."""
     alike: dict[tuple[str, str], list[tuple[str, Sequence[str]]]] = {}
-    for outcome, error in failures:
-        before, files, after = _parts(str(error).splitlines())
+    texts = [_without_cell(outcome, error) for outcome, error in failures]
+    for (outcome, error), text in zip(failures, texts, strict=True):
+        # The cell and its log are named where nothing else failed alike.
+        before, files, after = _parts((text if texts.count(text) > 1 else str(error)).splitlines())
         alike.setdefault(("\n".join(before), "\n".join(after)), []).append((outcome.label, files))
     for (before_files, after_files), found in alike.items():
         lines = before_files.split("\n")
@@ -273,6 +275,12 @@ def _failed(failures: Iterable[tuple[CellOutcome, BuilderError]]) -> Iterator[st
             lines.insert(1, f"  {len(found)} cells: {', '.join(label for label, _ in found)}")
         lines += dict.fromkeys(file for _, files in found for file in files)
         yield "\n".join((f"error: {lines[0]}", *lines[1:], *([after_files] if after_files else [])))
+
+
+def _without_cell(outcome: CellOutcome, error: BuilderError) -> str:
+    """Return an error without the name of its cell, and with the folder of the logs in place of its log."""
+    text = str(error).removeprefix(f"{outcome.cell.variant}: ")
+    return text if outcome.log is None else text.replace(f"log: {outcome.log}", f"logs: {outcome.log.parent}")
 
 
 def _parts(lines: Sequence[str]) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:

@@ -44,6 +44,33 @@ def test_skipped_cells_are_a_line_for_each_reason_in_the_summary():
     ]
 
 
+def test_one_compile_error_of_several_cells_is_told_once_with_the_folder_of_their_logs():
+    cells = matrix.select(kernel.load(RELU).config, matrix.rows())[:3]
+    said = ("a.cpp:1:2: error: no", "a.cpp:1:2: error: no", "b.cpp:3:4: error: other")
+    found = [
+        CellOutcome(
+            cell=cell,
+            status="failed",
+            log=Path(f"/logs/{cell.variant}.log"),
+            error=ToolError(
+                f"{cell.variant}: the build failed\n{text}", help=f"the whole log: /logs/{cell.variant}.log"
+            ),
+        )
+        for cell, text in zip(cells, said, strict=True)
+    ]
+    first, second, third = (cell.variant for cell in cells)
+    assert view.summary(found).splitlines() == [
+        "error: the build failed",
+        f"  2 cells: {first}, {second}",
+        said[0],
+        "  help: the whole logs: /logs",
+        f"error: {third}: the build failed",
+        said[2],
+        f"  help: the whole log: /logs/{third}.log",
+        "3 FAILED",
+    ]
+
+
 def warned(*texts, status="built"):
     cell = matrix.select(kernel.load(RELU).config, matrix.rows())[0]
     return CellOutcome(cell=cell, status=status, log=Path("/logs/a.log"), report=BuildReport(warnings=texts))
