@@ -25,6 +25,7 @@ _WORDS = (
         _RED,
         r"^\s*[Ee]rror(?:\[\w+\])?:",
         r"(?<=: )(?:fatal |catastrophic )?error(?=:)",
+        r"^CMake Error\b",
         r"\bFAILED\b",
         r"\bNOT WHAT WAS PINNED\b",
     ),

@@ -51,6 +51,7 @@ def shown(monkeypatch):
         ("a.cpp:1:2: error: no", "error", RED),
         ("relu-cpu: FAILED: the build failed", "FAILED", RED),
         ("1 built, 2 FAILED", "FAILED", RED),
+        ("CMake Error at cmake/a.cmake:3 (message):", "CMake Error", RED),
         ("a.cpp:1:2: warning: slow", "warning", YELLOW),
         ("1 built, 3 warnings", "3 warnings", YELLOW),
         ("--  1 cell: no nvcc", "--", YELLOW),
