@@ -8,7 +8,7 @@ from builder import kernel, matrix
 from builder.cli import view
 from builder.engine.outcome import CellOutcome, Event
 from builder.errors import ToolError
-from builder.make.report import BuildReport
+from builder.make.build_report import BuildReport
 from tests.paths import ROOT
 
 RELU = ROOT / "examples" / "relu"

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from builder.engine.outcome import CellOutcome
-from builder.make.report import BuildReport
+from builder.make.build_report import BuildReport
 from builder.report.page import ticks
 from tests.report.recorded import CELLS, CPU, CUDA, HIT, built, done, file, line, page, step
 
