@@ -69,7 +69,7 @@ def port(recording: Recording, root: Path) -> Ported:
     part.say_twins(parts)
     backends, drafts = draft.compiled(recording, parts)
     reached = {each.extension.name: each.reached for each in parts}
-    general, wheel = metadata.tables(best.setup, root, backends=backends, reached=reached, todo=todo)
+    general, wheel, modules = metadata.tables(best.setup, root, backends=backends, reached=reached, todo=todo)
     entries = [entry for each in drafts for entry in each.include]
     included = {entry.partition(":")[0] for entry in entries if ":" in entry}
     sources = tuple(source_facts.sources(root, included, todo))
@@ -81,7 +81,7 @@ def port(recording: Recording, root: Path) -> Ported:
     bounds = draft.toolkit_bounds(recording, todo) if Backend.CUDA in backends else None
     optional = (*filter(None, [bounds]), *([wheel] if any(wheel.keys.values()) else []))
     tables = (general, *optional, *sources, *(each.table for each in drafts))
-    files = {CONFIG: "\n".join(map(str, tables))}
+    files = {CONFIG: "\n".join(map(str, tables)), **modules}
     binds = any(source_facts.registers_ops(root, path) for path in parts[0].sources)
     if not binds and not any(each.needs_python for each in parts) and not (root / _BINDING).exists():
         files[_BINDING] = _SKELETON

@@ -19,7 +19,8 @@ from builder.config.values import Backend, InvalidValueError, KernelName
 from builder.config.wheel_values import PackageRequirement, WheelVersion, license_problem
 from builder.matrix import rows
 from builder.matrix.variant import dotted
-from builder.port import source_facts
+from builder.port import imports, source_facts
+from builder.port.imports import Package
 from builder.port.recording import SetupCall
 from builder.port.source_facts import Place, Todo
 from builder.port.tables import NOWHERE, Found, TableDraft, Value
@@ -43,8 +44,8 @@ def tables(
     backends: tuple[Backend, ...],
     reached: Mapping[str, tuple[str, str]],
     todo: Todo,
-) -> tuple[TableDraft, TableDraft]:
-    """Return `[general]` and `[wheel]` of a project, by `setup()` and by `pyproject.toml`.
+) -> tuple[TableDraft, TableDraft, Mapping[str, str]]:
+    """Return `[general]` and `[wheel]` of a project, by `setup()` and by `pyproject.toml`, and files of its package.
 
     `reached` has for each extension the new import name, and the module that defines it.
     """
@@ -56,10 +57,12 @@ def tables(
     place = Place(root=root, at=call.at, todo=todo)
     project = _Project(call=call, declared=declared if isinstance(declared, dict) else {}, place=place)
     name = project.name()
-    package = project.package(str(name.value), reached)
+    package = project.package(str(name.value))
+    files = {} if package is None else imports.modules(package, reached, place)
+    directory = None if package is None else package.directory
     depends, requires = project.requirements()
-    data = tuple(project.data(package))
-    project.say_more_data(package, data)
+    data = tuple(project.data(directory))
+    project.say_more_data(directory, data)
     project.say_pythons()
     project.say_what_has_no_key()
     general: dict[str, Value] = {
@@ -74,11 +77,11 @@ def tables(
     wheel: dict[str, Value] = {
         "version": project.wheel_version(),
         "readme": project.readme(),
-        "package": package,
+        "package": directory,
         "requires": requires,
         "data": data,
     }
-    return TableDraft(name="general", keys=general), TableDraft(name="wheel", keys=wheel)
+    return TableDraft(name="general", keys=general), TableDraft(name="wheel", keys=wheel), files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,8 +216,8 @@ class _Project:
             if names:
                 self.place.todo.add(f"the wheel has nothing of {listed(names)}, of which no key says anything", at=at)
 
-    def package(self, name: str, reached: Mapping[str, tuple[str, str]]) -> str | None:
-        """Return the folder of the Python package, and report other packages."""
+    def package(self, name: str) -> Package | None:
+        """Return the Python package, and report other packages."""
         root, module = self.place.root, name.replace("-", "_")
         packages = self.call.lists.get("packages", ())
         tops = dict.fromkeys(package.partition(".")[0] for package in packages)
@@ -228,27 +231,12 @@ class _Project:
             self.place.say(f"a wheel has one Python package: {', '.join(others)} is left out")
         mine = [self._folder(package) for package in packages if package.partition(".")[0] == wanted]
         below = [folder for folder in mine if source_facts.is_folder(root, folder)]
-        self._say_imports(there[wanted], below, reached)
-        return there[wanted]
-
-    def _say_imports(self, package: str, folders: list[str], reached: Mapping[str, tuple[str, str]]) -> None:
-        """Report lines that import an extension, contain its name as text, or compile one."""
-        root, todo = self.place.root, self.place.todo
-        for extension, (what, module) in reached.items():
-            for file, line in source_facts.imports_of(root, extension, folders, top=package):
-                dots = "." * (file.removeprefix(f"{package}/").count("/") + 1)
-                todo.add(f"in place of '{extension}', write: from {dots}{module} import {what}", at=f"{file}:{line}")
-            for file, line in source_facts.mentions_of(root, extension, folders):
-                text = f"no module of the wheel is named '{extension}': see what becomes of this"
-                todo.add(text, at=f"{file}:{line}")
-        for file, line in source_facts.library_loads_of(root, folders):
-            dots = "." * (file.removeprefix(f"{package}/").count("/") + 1)
-            modules = dict.fromkeys(module for what, module in reached.values() if what == "ops")
-            text = f"in place of this, write: from {dots} import {', '.join(modules)}, each of which loads its library"
-            todo.add(text, at=f"{file}:{line}")
-        for file, line in source_facts.loads_of(root, folders):
-            text = "this compiles when it is imported: take the module of the wheel in every case"
-            todo.add(text, at=f"{file}:{line}")
+        return Package(
+            directory=there[wanted],
+            name=posixpath.basename(wanted),
+            folders=below or [there[wanted]],
+            folder_of=self._folder,
+        )
 
     def _folder(self, package: str) -> str:
         folders = self.call.package_dir

@@ -224,6 +224,11 @@ def loads_of(root: Path, packages: Iterable[str]) -> Iterator[tuple[str, int]]:
     return _lines_with(r"^(?![ \t]*#).*\bcpp_extension[ \t]*(?:\.|import\b.*\b)load(?:_inline)?\b", root, packages)
 
 
+def calls_of(root: Path, namespace: str, packages: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Yield the lines of Python files, in the folders of packages, that use a namespace of ops."""
+    return _lines_with(rf"^(?![ \t]*#).*\b{re.escape(namespace)}\b", root, packages)
+
+
 def library_loads_of(root: Path, packages: Iterable[str]) -> Iterator[tuple[str, int]]:
     """Yield the lines of Python files, in the folders of packages, that load a library of ops."""
     return _lines_with(r"^(?![ \t]*#).*\bload_library[ \t]*\(", root, packages)

@@ -39,11 +39,6 @@ def test_a_second_extension_is_a_library_of_its_own(tmp_path):
     }  # fmt: skip
 
 
-def test_what_python_imports_is_named_by_its_own_module(tmp_path):
-    said = "\n".join(ported(tmp_path, BOTH, files=MORE).remaining)
-    assert "in place of 'scale_it._moe_C', write: from ._ops_moe_c import module" in said
-
-
 def test_one_module_of_pybind11_is_enough_for_a_wheel_of_each_python(tmp_path):
     assert ported(tmp_path, BOTH, files=MORE).config.of_each_python(Backend.CUDA)
 

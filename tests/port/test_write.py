@@ -161,16 +161,10 @@ def test_what_no_key_says_remains_with_its_line(tmp_path, change, line):
     assert any(each.startswith(line) for each in ported(tmp_path, SIMPLE.replace(*change)).remaining)
 
 
-def test_python_files_that_import_the_extension_are_named(tmp_path):
-    files = {"scale_it/__init__.py": "import torch\nfrom scale_it import _C\n"}
-    line = "scale_it/__init__.py:2: in place of 'scale_it._C', write: from ._ops import ops"
-    assert line in ported(tmp_path, SIMPLE, files=files).remaining
-
-
 def test_an_import_below_has_its_dots_and_a_name_in_a_text_and_a_compile_at_import_are_told(tmp_path):
     deep = "import scale_it._C\nfound = find_spec('scale_it._C')\n"
     loads = "from torch.utils.cpp_extension import load\n# cpp_extension.load\nx = cpp_extension.load(name='x')\n"
-    files = {"scale_it/sub/__init__.py": deep, "scale_it/ext.py": loads}
+    files = {"scale_it/sub/__init__.py": deep, "scale_it/ext.py": loads, "scale_it/_C.py": "own = 1\n"}
     text = SIMPLE.replace('packages=["scale_it"]', 'packages=["scale_it", "scale_it.sub"]')
     found = ported(tmp_path, text, files=files).remaining
     assert "scale_it/sub/__init__.py:1: in place of 'scale_it._C', write: from .._ops import ops" in found
