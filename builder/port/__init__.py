@@ -61,7 +61,7 @@ def port(recording: Recording, root: Path) -> Ported:
     """
     best = recording.best
     if best is None:
-        raise _failed(recording)
+        raise _failed(recording, root)
     if not best.extensions:
         raise variables.nothing_compiled(recording, root)
     todo = Todo()
@@ -107,7 +107,7 @@ def write(ported: Ported, root: Path, *, force: bool) -> None:
         (root / path).chmod(0o644)
 
 
-def _failed(recording: Recording) -> BuilderError:
+def _failed(recording: Recording, root: Path) -> BuilderError:
     """Return the error if no run succeeded: one line if all failed in the same way."""
     ways: dict[tuple[str, str], list[str]] = {}
     for run in recording.runs:
@@ -120,6 +120,9 @@ def _failed(recording: Recording) -> BuilderError:
     events = {f"{event.at}: {_said(event)}" for run in recording.runs for event in run.events}
     said = "\n  ".join([*lines, *sorted(events)])
     remedy = variables.remedy_of(recording) or "make it call setup() here, where there is neither a GPU nor a network"
+    replaced = variables.pretended(recording, root)
+    if replaced is not None:
+        said, remedy = f"{said}\n  {replaced[0]}", replaced[1]
     if any(event.kind == "network" for run in recording.runs for event in run.events):
         remedy = "nothing is reached from where it runs: fetch what it wants first, so that it finds it in its folder"
     return BuilderError(f"setup.py cannot be recorded\n  {said}", help=remedy)

@@ -48,11 +48,27 @@ def remedy_of(recording: Recording) -> str | None:
     return f"it reads variables, which --env NAME=VALUE gives it: {names}" if names else None
 
 
+def pretended(recording: Recording, directory: Path) -> tuple[str, str] | None:
+    """Return which modules stand-ins replaced, and what to do where these make what is compiled; None without any."""
+    names = recording.pretended
+    if not names:
+        return None
+    are = "is" if len(names) == 1 else "are"
+    said = f"{listed(names)} {are} not there, and a stand-in answered, which writes no source"
+    beside = f"put what it needs beside setup.py: pip install --target {directory} {' '.join(names)}"
+    built = "build it once as it says, and pass --compile-commands FILE, which 'ninja -t compdb' writes"
+    return said, f"{beside}; or {built}"
+
+
 def nothing_compiled(recording: Recording, directory: Path) -> BuilderError:
     """Return the error for a `setup.py` that ended well, and compiles nothing."""
     best = recording.best
     at = "" if best is None or best.setup is None else f"{best.setup.at}: "
     remedy = remedy_of(recording)
+    replaced = pretended(recording, directory)
+    if replaced is not None:
+        said = f"{at}setup() is given no extension, so that nothing is compiled\n  {replaced[0]}"
+        return BuilderError(said, help=replaced[1])
     if (directory / "CMakeLists.txt").is_file():
         remedy = "if CMake compiles it, pass --compile-commands FILE: the compile_commands.json of its build folder"
     return BuilderError(f"{at}setup() is given no extension, so that nothing is compiled", help=remedy)
