@@ -8,7 +8,7 @@ import stat
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from builder.port import source_facts
 from builder.port.lines import architectures_of
 from builder.port.recording import Recording, Run, decode
 from builder.port.settings import RESULT, SPEC, Setting, make_machine, settings
-from builder.run import Limits, ends_within, started
+from builder.run import Limits, ask, ends_within, started
 from builder.sandbox import CANONICAL, SandboxPaths, prefixes_of
 
 _RECORDER = Path(__file__).with_name("recorder")
@@ -29,11 +29,17 @@ _OUTPUTS = shutil.ignore_patterns(".git", ".hg", ".venv", "venv", "__pycache__",
 _LARGEST = 1 << 30
 """The most bytes of a tree to copy."""
 _MEMORY, _FILE = 4 << 30, 256 << 20
+_MOST_WRITTEN = 4 << 30
+"""The most bytes that a run may take from the disk."""
+_OWN = {"tree": "tree", "home": "home", "out": "out", "tmp": "/tmp", "shm": "/dev/shm"}  # noqa: S108
+"""The folders of the scratch directory in which `setup.py` may write, each with its path in the sandbox."""
 _PATIENCE = 1.0
 """Seconds to wait for the last output of an ended process."""
 _OUTPUT = 16 << 10
 """The most bytes of a run's output that are kept."""
 _MOST_PRETENDED = 12
+_DEEPEST = 64
+"""The most folders, each in the one before, in which files are looked for."""
 SECONDS = 60.0
 """The longest time of a run, in seconds."""
 
@@ -70,8 +76,7 @@ def record(
             help="pass --no-sandbox to let it do what 'pip install' lets it do",
         )
     _refuse_large(directory)
-    with tempfile.TemporaryDirectory(prefix="builder-port-") as name:
-        scratch = Path(name).resolve()
+    with _scratch() as scratch:
         shutil.copytree(_RECORDER, scratch / "lib/_recorder", ignore=_OUTPUTS)
         shutil.copytree(Path(packaging.__file__).parent, scratch / "lib/packaging", ignore=_OUTPUTS)
         recorder = _Recorder(
@@ -164,22 +169,25 @@ class _Recorder:
     def _once(self, setting: Setting) -> Run:
         tree, result = self.scratch / "tree", self.scratch / RESULT
         if self._copied is None:
-            shutil.rmtree(tree, ignore_errors=True)
+            _remove(tree)
             copy(self.directory, tree)
         before = self._copied or _files_of(tree)
-        result.unlink(missing_ok=True)
+        for name in ("home", "out", "tmp", "shm"):
+            _remove(self.scratch / name)
+            (self.scratch / name).mkdir()
         machine = make_machine(setting, self.scratch, self.inside, pretended=self.pretended, believed=self.absent)
-        said, in_time = _follow(self._command(), {**machine, **self.variables}, self.seconds)
+        said, stopped = _follow(self._command(), {**machine, **self.variables}, self.seconds, folder=self.scratch)
         after = _files_of(tree)
-        written = tuple(sorted(path for path in after if after[path] != before.get(path)))
+        written = tuple(sorted(path for path in after if after[path] != before.get(path) and path[-1] != "/"))
         self._copied = before if after == before else None
-        if not in_time:
-            return Run(setting=setting, failure=f"it ran longer than {self.seconds:g} seconds", written=written)
-        if not result.is_file():
+        if stopped is not None:
+            return Run(setting=setting, failure=stopped, written=written)
+        content = _content_of(result)
+        if content is None:
             last = "".join(f": {line[:200]}" for line in said.strip().splitlines()[-1:])
             return Run(setting=setting, failure=f"it ended its process before anything was recorded{last}")
         try:
-            return decode(untrusted.json_object(self._relative(result.read_bytes())), setting, written)
+            return decode(untrusted.json_object(self._relative(content)), setting, written)
         except untrusted.UntrustedError as error:
             return Run(setting=setting, failure=f"it asked for more than can be recorded: {error}", written=written)
 
@@ -195,33 +203,88 @@ class _Recorder:
         argv = [str(python), "-I", "-S", "-B", "-c", _START, str(self.inside / "lib"), str(self.inside / SPEC)]
         if self.inside == self.scratch:
             return argv
-        mounts = ((self.scratch, self.inside, True),)
+        own = ((self.scratch / name, self.inside / path, True) for name, path in _OWN.items())
+        mounts = ((self.scratch, self.inside, False), *own)
         readable = prefixes_of(python, home=self.home)
         return sandbox.enclose(argv, SandboxPaths(readable=readable, mounts=mounts, cwd=self.inside))
 
 
+@contextlib.contextmanager
+def _scratch() -> Iterator[Path]:
+    """Make a scratch directory, and remove it with all that `setup.py` left there."""
+    scratch = Path(tempfile.mkdtemp(prefix="builder-port-")).resolve()
+    try:
+        yield scratch
+    finally:
+        _remove(scratch)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, also one with closed folders, or nested deeper than Python can follow."""
+    try:
+        shutil.rmtree(folder)
+    except FileNotFoundError:
+        pass
+    except (OSError, RecursionError):
+        ask(["chmod", "-R", "u+rwX", str(folder)])
+        ask(["rm", "-rf", str(folder)])
+
+
 def _files_of(tree: Path) -> dict[str, tuple[int, int]]:
-    """Return the size and time of every file of a tree."""
-    paths = (path for path in tree.rglob("*") if not path.is_dir() or path.is_symlink())
-    entries = ((path, path.lstat()) for path in paths)
-    return {path.relative_to(tree).as_posix(): (entry.st_size, entry.st_mtime_ns) for path, entry in entries}
+    """Return the size and time of every file of a tree, and its folders, which end with `/`.
+
+    Folders nested deeper than any project's are left out.
+    """
+    found: dict[str, tuple[int, int]] = {}
+    waiting = [(tree, 0)]
+    while waiting:
+        folder, depth = waiting.pop()
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                path = Path(entry.path).relative_to(tree).as_posix()
+                if entry.is_dir(follow_symlinks=False):
+                    found[f"{path}/"] = (0, 0)
+                    waiting += [(Path(entry.path), depth + 1)] * (depth < _DEEPEST)
+                else:
+                    facts = entry.stat(follow_symlinks=False)
+                    found[path] = (facts.st_size, facts.st_mtime_ns)
+    return found
 
 
-def _follow(argv: list[str], environment: Mapping[str, str], seconds: float) -> tuple[str, bool]:
-    """Run a command with a time limit; return the end of its output, and whether it ended by itself."""
+def _content_of(result: Path) -> bytes | None:
+    """Return what a run wrote; None if it is no file of its own, such as a link to a file that it cannot read."""
+    try:
+        with os.fdopen(os.open(result, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return None
+            return file.read(untrusted.LARGEST_TEXT + 1)
+    except OSError:
+        return None
+
+
+def _follow(argv: list[str], environment: Mapping[str, str], seconds: float, *, folder: Path) -> tuple[str, str | None]:
+    """Run a command that writes in a folder; return the end of its output, and why it was stopped, if it was."""
     output, end = os.pipe()
     kept = bytearray()
+    free = shutil.disk_usage(folder).free
     with started(argv, env=environment, stdout=end, stderr=end) as process:
         os.close(end)
         Limits(seconds=seconds, memory=_MEMORY, file=_FILE).hold(process.pid)
         # The reader is abandoned if an escaped process still holds the other end.
         reader = threading.Thread(target=_keep_end, args=(output, kept), daemon=True)
         reader.start()
-        in_time = ends_within(seconds, lambda: process.poll() is not None)
+
+        def fills_disk() -> bool:
+            return free - shutil.disk_usage(folder).free > _MOST_WRITTEN
+
+        in_time = ends_within(seconds, lambda: process.poll() is not None or fills_disk())
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)  # processes that it left behind
     reader.join(timeout=_PATIENCE)
-    return kept.decode(errors="replace"), in_time
+    why = f"it ran longer than {seconds:g} seconds" if not in_time else None
+    if fills_disk():
+        why = f"the disk lost more than {_MOST_WRITTEN >> 20} MiB while it ran"
+    return kept.decode(errors="replace"), why
 
 
 def _keep_end(output: int, kept: bytearray) -> None:

@@ -93,7 +93,7 @@ def standard() -> int:
     return cxx_standard.standard(newest)
 
 
-SPEC, RESULT = "spec.json", "result.json"
+SPEC, RESULT = "spec.json", "out/result.json"
 _PROGRAM = """#!/bin/sh
 for word in "$@"; do
   case $word in
@@ -116,8 +116,8 @@ def make_machine(
     setting: Setting, scratch: Path, inside: Path, *, pretended: Sequence[str], believed: Sequence[str]
 ) -> Mapping[str, str]:
     """Write the files of a machine into `scratch`, which setup.py sees at `inside`, and return its variables."""
-    for folder in (*(f"torch/{name}" for name in _TORCH_FOLDERS), "home"):
-        (scratch / folder).mkdir(parents=True, exist_ok=True)
+    for name in _TORCH_FOLDERS:
+        (scratch / "torch" / name).mkdir(parents=True, exist_ok=True)
     variables = {"HOME": str(inside / "home"), "LC_ALL": "C.UTF-8", "TZ": "UTC", "TMPDIR": "/tmp", "MAX_JOBS": "1"}  # noqa: S108
     path = ["/usr/local/bin", "/usr/bin", "/bin"]
     cuda_home = rocm_home = None

@@ -34,7 +34,7 @@ class TableDraft:
     """The keys; None and empty values are not written."""
 
     def __str__(self) -> str:
-        return "".join(f"{line}\n" for line in (f"[{self.name}]", *self._lines()))
+        return "".join(f"{_visible(line)}\n" for line in (f"[{self.name}]", *self._lines()))
 
     def _lines(self) -> Iterator[str]:
         for key, value in self.keys.items():
@@ -47,3 +47,8 @@ class TableDraft:
                     yield from toml.array(key, value, width=_WIDTH)
                 case _:
                     yield f"{key} = {toml.spelled(value)}"
+
+
+def _visible(line: str) -> str:
+    """Return a line with escapes of TOML for what an editor or a terminal would obey or hide."""
+    return "".join(letter if letter.isprintable() else rf"\U{ord(letter):08x}" for letter in line)

@@ -208,7 +208,7 @@ def test_what_is_no_file_is_not_copied(tmp_path):
 
 
 def test_a_result_that_was_forged_is_refused(tmp_path):
-    forged = "import sys, os\nfrom pathlib import Path\npath = Path(__file__).parent.parent / 'result.json'\n"
+    forged = "import sys, os\nfrom pathlib import Path\npath = Path(__file__).parent.parent / 'out/result.json'\n"
     with pytest.raises(ToolError, match="wrote over what was recorded"):
         recorded(tmp_path, forged + 'path.write_text(\'{"setup": 7, "extensions": 8}\')\nos._exit(0)\n')
 
