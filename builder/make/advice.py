@@ -7,7 +7,7 @@ from typing import Any
 
 from builder import resources, toml
 from builder.config.values import Version
-from builder.matrix import architectures
+from builder.matrix import architectures, rows
 from builder.wording import listed
 
 _NEEDS = re.compile(r"ptxas .*error\s*:.*?'(?P<what>[^']+)'.* requires \.target sm_(?P<major>\d+)(?P<minor>\d)\b")
@@ -18,12 +18,20 @@ _SOURCE = re.compile(r"FAILED: (?:\[code=\d+\] )?\S*?\.dir/(?P<source>\S+)\.o\b"
 _SHOWN = 3
 
 
-def of_torch(lines: Sequence[str]) -> str | None:
-    """Return what takes the place of the first thing in these lines that torch no longer has; None where none is."""
+def of_torch(lines: Sequence[str], among: Sequence[Version] | None = None) -> str | None:
+    """Return what takes the place of the first thing in these lines that torch no longer has; None where none is.
+
+    `among` are the versions of torch that can be built for; by default those of the matrix.
+    """
     for line in lines:
         for entry in _removed():
             if re.search(entry["said"], line):
                 gone = f"torch {entry['gone-in']} and later are without {entry['what']}"
+                known = [row.torch for row in rows()] if among is None else among
+                older = [version for version in known if version < Version(entry["gone-in"])]
+                if older:
+                    build = f"build for the newest torch that has it: --set all --torch {max(older)}"
+                    return f"{gone}: write {entry['instead']}, or {build}"
                 return f"{gone}, and no torch of the matrix is older: write {entry['instead']}"
     return None
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from builder.config.values import Version
 from builder.make import advice, workplace
 from builder.run import Completed
 
@@ -64,6 +65,14 @@ def test_what_torch_no_longer_has_is_named_with_what_takes_its_place(tmp_path, l
     assert line in error.message
     assert f"write {instead}" in error.help
     assert error.help.endswith(f"the whole log: {tmp_path / 'log'}")
+
+
+def test_a_torch_that_still_has_it_is_named_where_one_can_be_built_for():
+    line = "a.cpp:5:3: error: 'AT_CHECK' was not declared in this scope"
+    said = advice.of_torch([line], [Version("1.3"), Version("1.4"), Version("2.13")])
+    end = "write TORCH_CHECK, or build for the newest torch that has it: --set all --torch 1.4"
+    assert said == f"torch 1.5 and later are without AT_CHECK: {end}"
+    assert "no torch of the matrix is older: write TORCH_CHECK" in advice.of_torch([line], [Version("2.13")])
 
 
 @pytest.mark.parametrize(
