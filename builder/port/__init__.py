@@ -11,6 +11,7 @@ from builder.files import write_atomic
 from builder.kernel import CONFIG
 from builder.kernel.source_set import package_directory
 from builder.port import draft, metadata, part, source_facts, variables
+from builder.port.recorder.script import OUTSIDE
 from builder.port.recording import Event, Recording
 from builder.port.source_facts import Todo
 
@@ -123,6 +124,8 @@ def _failed(recording: Recording, root: Path) -> BuilderError:
     replaced = variables.pretended(recording, root)
     if replaced is not None:
         said, remedy = f"{said}\n  {replaced[0]}", replaced[1]
+    if OUTSIDE in said:
+        remedy = "move setup.py to a folder that has all that it reads, such as that of the repository, and port that"
     if any(event.kind == "network" for run in recording.runs for event in run.events):
         remedy = "nothing is reached from where it runs: fetch what it wants first, so that it finds it in its folder"
     return BuilderError(f"setup.py cannot be recorded\n  {said}", help=remedy)

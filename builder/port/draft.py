@@ -333,9 +333,17 @@ def _follow_machine(part: Part, runs: tuple[Run, ...], recording: Recording) -> 
     if len(found) > 1 or whole:
         part.place.say(
             "the architectures follow the GPU of the machine or TORCH_CUDA_ARCH_LIST: 'cuda-capabilities' is left out, "
-            "which compiles for all that the toolkit has"
+            f"which compiles for all that the toolkit has{_how_to_compare(found, part, recording)}"
         )
     return len(found) > 1 or bool(whole)
+
+
+def _how_to_compare(found: Iterable[Sequence[str]], part: Part, recording: Recording) -> str:
+    """Say how `--verify` finds no difference where the variable keeps `setup.py` from naming architectures."""
+    listing = (run for run in recording.runs if run.setting.arch_list is not None and run.failure is None)
+    if any(found) and any(not _gpu_flags(_lines(part, run)).capabilities for run in listing):
+        return "; to compare, give both commands --env TORCH_CUDA_ARCH_LIST=9.0, with which setup.py names none itself"
+    return ""
 
 
 def _names_its_own(part: Part, run: Run) -> bool:

@@ -171,7 +171,9 @@ class _Project:
         declared = self.declared.get("dependencies")
         texts = [*self.call.lists.get("install_requires", ()), *(declared if isinstance(declared, list) else ())]
         depends, requires, unsaid = [], [], []
-        for text in dict.fromkeys(str(each) for each in texts):
+        for text in dict.fromkeys(re.sub(r"(^|\s+)#.*", "", str(each)).strip() for each in texts):
+            if not text:
+                continue  # a comment, which setuptools leaves out, too
             try:
                 requirement = Requirement(text)
             except InvalidRequirement:

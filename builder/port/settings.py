@@ -109,6 +109,7 @@ _NVCC = """-V | --version)
       echo 'Cuda compilation tools, release {version}, V{version}.0'
       exit 0 ;;"""
 _HIPCC = "--version) echo 'HIP version: {version}-0'; exit 0 ;;"
+_PIP = "*) exit 0 ;;"
 _TORCH_FOLDERS = ("include/torch/csrc/api/include", "include/ATen", "lib")
 
 
@@ -119,7 +120,9 @@ def make_machine(
     for name in _TORCH_FOLDERS:
         (scratch / "torch" / name).mkdir(parents=True, exist_ok=True)
     variables = {"HOME": str(inside / "home"), "LC_ALL": "C.UTF-8", "TZ": "UTC", "TMPDIR": "/tmp", "MAX_JOBS": "1"}  # noqa: S108
-    path = ["/usr/local/bin", "/usr/bin", "/bin"]
+    path = [str(inside / "bin"), "/usr/local/bin", "/usr/bin", "/bin"]
+    for name in ("pip", "pip3"):
+        _program(scratch / "bin" / name, _PIP)
     cuda_home = rocm_home = None
     if setting.cuda is not None:
         cuda_home = str(inside / "cuda")

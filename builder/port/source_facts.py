@@ -55,7 +55,7 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _PYBIND = re.compile(r"^[ \t]*(PYBIND11_MODULE|NB_MODULE)\b", re.MULTILINE)
 _OWN_MODULE = re.compile(r"^[ \t]*PyMODINIT_FUNC\b", re.MULTILINE)
 _LIBRARY = re.compile(
-    r"^[ \t]*(TORCH_LIBRARY|STABLE_TORCH_LIBRARY|TORCH_LIBRARY_EXPAND|TORCH_LIBRARY_FRAGMENT)\b|\bRegisterOperators\b",
+    r"^[ \t]*(?:STABLE_)?TORCH_LIBRARY(?:_EXPAND|_FRAGMENT)?\b|\bRegisterOperators\b",
     re.MULTILINE,
 )
 _RELATIVE = re.compile(

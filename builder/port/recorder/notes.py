@@ -45,6 +45,10 @@ class Notes:
             at = at.f_back  # type: ignore[assignment]
         return ""
 
+    def is_of_tree(self, frame: FrameType) -> bool:
+        """Whether a frame itself is of a file of the tree."""
+        return bool(self._inside(frame.f_code.co_filename, frame.f_lineno))
+
     def place_of(self, error: BaseException) -> str:
         """Return `file:line` of the last line in the tree that an error passed through."""
         found, trace = "", error.__traceback__
@@ -205,6 +209,22 @@ class TorchModule(types.ModuleType):
         if full in self._absent or (name.startswith("__") and name.endswith("__")):
             raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
         return self._notes.answer(full)
+
+
+class Asked(importlib.abc.MetaPathFinder):
+    """Comes after all other finders, and remembers the last module that the tree asked for and that is nowhere."""
+
+    def __init__(self, notes: Notes) -> None:
+        self._notes = notes
+        self.last: str | None = None
+
+    def find_spec(self, fullname: str, _path: object = None, _target: object = None) -> None:
+        """Find nothing; a module that another module asked for is of no interest."""
+        at = sys._getframe(1)  # noqa: SLF001
+        while at.f_back is not None and "importlib" in at.f_code.co_filename:
+            at = at.f_back
+        if self._notes.is_of_tree(at):
+            self.last = fullname
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 from . import stand_ins
-from .notes import Finder, Notes
+from .notes import Asked, Finder, Notes
 
 _LISTED = ("include_dirs", "undef_macros", "libraries", "library_dirs", "extra_objects")
 _LONGEST = 600
+OUTSIDE = "it is outside of the folder of setup.py, which alone is copied"
 
 
 def main(spec_path: str) -> None:
@@ -59,6 +60,8 @@ def _run(tree: str, notes: Notes) -> dict[str, Any]:
     warnings.simplefilter("ignore")
     sys.addaudithook(notes.audit)
     notes.watch_variables()
+    asked = Asked(notes)
+    sys.meta_path.append(asked)
     try:
         runpy.run_path(os.path.join(tree, "setup.py"), run_name="__main__")
     except SystemExit as error:
@@ -69,14 +72,33 @@ def _run(tree: str, notes: Notes) -> dict[str, Any]:
     except BaseException as error:  # noqa: BLE001  whatever a setup.py raises is what there is to tell
         said = f"{error.msg} (line {error.lineno})" if isinstance(error, SyntaxError) else str(error)
         how = f"it raised {type(error).__name__}: {_first_line(said)}".removesuffix(": ")
-        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        missing = _missing(error, asked)
+        if isinstance(error, FileNotFoundError) and _is_outside(error.filename, tree):
+            how += f" ({OUTSIDE})"
         return {"failure": how, "at": notes.place_of(error), "missing": missing}
     return {"failure": "it ended without calling setup()"}
 
 
+def _missing(error: BaseException, asked: Asked) -> str | None:
+    """Return the module that was not there; also where `setup.py` raised an error of its own for it."""
+    if isinstance(error, ModuleNotFoundError):
+        return error.name
+    return asked.last if isinstance(error, ImportError) else None
+
+
+def _is_outside(path: Any, tree: str) -> bool:
+    """Whether a path is beside or above the project, from where nothing was copied."""
+    if not isinstance(path, str):
+        return False
+    found, inside = os.path.realpath(path), os.path.realpath(tree)
+    # The system's own files are no part of a project.
+    near = found.startswith(os.path.dirname(os.path.dirname(inside)) + os.sep)
+    return near and not found.startswith(inside + os.sep)
+
+
 def _first_line(message: str) -> str:
-    lines = message.replace(sys.executable, "python").splitlines()
-    return (lines[0] if lines else "")[:_LONGEST]
+    lines = (line.strip() for line in message.replace(sys.executable, "python").splitlines())
+    return next(filter(None, lines), "")[:_LONGEST]
 
 
 def _extensions(notes: Notes) -> list[dict[str, Any]]:
