@@ -133,7 +133,11 @@ def of_libraries(wheel: Wheel, backend: Backend) -> tuple[GpuCode, ...]:
     Raises:
         BuilderError: a library cannot be read.
     """
-    groups = groups_of(wheel, backend)
+    return of_groups(groups_of(wheel, backend), backend)
+
+
+def of_groups(groups: frozenset[Group], backend: Backend) -> tuple[GpuCode, ...]:
+    """Return the code that each GPU of a backend runs of some device code; empty without any."""
     return _each(backend, groups) if groups else ()
 
 

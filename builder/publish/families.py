@@ -7,7 +7,8 @@ kernel and version are the same; its `metadata.json` lists the remaining archite
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from builder.audit import gpus, library_members
 from builder.binary import device_code, fatbin
@@ -58,14 +59,19 @@ class Family:
         If a GPU of the family has no code, a general image stays if there is one. Special code, such as `9.0a`, does
         not count as missing for other GPUs.
         """
-        run = [gpus.chosen(gpu, group) for gpu in self.gpus]
-        archs = {image.arch for image in group if _major(image.arch) == self.major}
-        archs |= {image.arch for image in run if image is not None}
-        general = sorted(image for image in group if not gpus.is_special(image))
-        if None in run and general and not archs & {image.arch for image in general}:
-            machine = [image for image in general if image.kind == "sass"]
-            archs.add((machine or general)[0].arch)
-        return frozenset(image for image in group if image.arch in archs)
+        return _wanted(self, frozenset(group))
+
+
+@lru_cache(maxsize=1 << 10)
+def _wanted(family: Family, group: Group) -> Group:
+    run = [gpus.chosen(gpu, group) for gpu in family.gpus]
+    archs = {image.arch for image in group if _major(image.arch) == family.major}
+    archs |= {image.arch for image in run if image is not None}
+    general = sorted(image for image in group if not gpus.is_special(image))
+    if None in run and general and not archs & {image.arch for image in general}:
+        machine = [image for image in general if image.kind == "sass"]
+        archs.add((machine or general)[0].arch)
+    return frozenset(image for image in group if image.arch in archs)
 
 
 def of(wheel: KernelWheel) -> tuple[Family, ...]:
@@ -76,12 +82,13 @@ def of(wheel: KernelWheel) -> tuple[Family, ...]:
     """
     if wheel.variant.backend is not Backend.CUDA:
         return ()
-    majors = {
-        _major(image.arch)
+    found = {
+        name: device_code.groups(name, data, without=Extension.read(name, data).relocatable_device_code)
         for name, data in library_members.libraries(wheel.wheel)
-        for image in device_code.read(name, data, without=Extension.read(name, data).relocatable_device_code)
     }
-    majors |= {_major(code.gpu.arch) for code in gpus.of_libraries(wheel.wheel, Backend.CUDA) if code.runs}
+    loaded = (groups for name, groups in found.items() if library_members.named_as_library(name))
+    majors = {_major(image.arch) for groups in found.values() for image in frozenset().union(*groups)}
+    majors |= {_major(code.gpu.arch) for code in gpus.of_groups(frozenset().union(*loaded), Backend.CUDA) if code.runs}
     return tuple(map(Family, sorted(majors)))
 
 
@@ -115,8 +122,20 @@ def split(wheel: KernelWheel) -> Iterator[tuple[Family, FinishedWheel]]:
     if SIGNATURE_FILE in wheel.package:
         path = wheel.wheel.path
         raise WheelError(f"'{path}' is signed, and a part of it would not be", help="split it, and sign what is made")
-    for family in of(wheel):
-        yield family, _wheel(wheel, family)
+    whole = loaded(wheel)
+    for family in of(whole):
+        yield family, _wheel(whole, family)
+
+
+def loaded(wheel: KernelWheel) -> KernelWheel:
+    """Return a wheel whose files are in memory, unpacked and compressed, for the wheels that are made of it.
+
+    Raises:
+        WheelError: it is damaged.
+    """
+    with wheel.wheel.held() as held:
+        members = {name: Bytes.of(member) for name, member in held.members.items()}
+    return replace(wheel, wheel=replace(wheel.wheel, members=members))
 
 
 def members(wheel: KernelWheel, family: Family | None) -> dict[str, Bytes]:
@@ -126,22 +145,20 @@ def members(wheel: KernelWheel, family: Family | None) -> dict[str, Bytes]:
         BuilderError: its device code cannot be read.
     """
     record = f"{wheel.wheel.dist_info}/RECORD"
+    whole = {name: Bytes.of(member) for name, member in wheel.wheel.members.items() if name != record}
     if family is None:
-        return {
-            name: Bytes(member.read(), mode=member.mode)
-            for name, member in wheel.wheel.members.items()
-            if name != record
-        }
+        return whole
     libraries: dict[str, bytes] = {}
     images: frozenset[Image] = frozenset()
     for name, data in library_members.libraries(wheel.wheel):
         without = Extension.read(name, data).relocatable_device_code
-        libraries[name] = fatbin.trimmed(name, data, keep=family.wanted, without=without)
-        images |= device_code.read(name, libraries[name], without=without)
+        trimmed = fatbin.trimmed(name, data, keep=family.wanted, without=without)
+        images |= device_code.read(name, trimmed, without=without)
+        if trimmed != data:
+            libraries[name] = trimmed
     found = {
-        name: Bytes(libraries[name] if name in libraries else member.read(), mode=member.mode)
-        for name, member in wheel.wheel.members.items()
-        if name != record
+        name: Bytes(libraries[name], mode=member.mode) if name in libraries else member
+        for name, member in whole.items()
     }
     prefix = f"{wheel.module}/"
     package = {name.removeprefix(prefix): each for name, each in found.items() if name.startswith(prefix)}

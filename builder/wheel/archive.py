@@ -8,7 +8,7 @@ import unicodedata
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -19,6 +19,7 @@ from packaging.version import Version
 from builder.errors import BuilderError
 from builder.hashes import digest, record_hash
 from builder.untrusted import why_not_a_name
+from builder.wheel.packed import Packed
 from builder.wording import quoted
 
 EPOCH = 315532800
@@ -76,9 +77,26 @@ class Zipped:
         Raises:
             WheelError: it is damaged, or differs from the archive's directory.
         """
+        with self._file() as file:
+            yield from self._checked(file)
+
+    def packed(self, content: bytes) -> Packed:
+        """Return the content as the archive has it, given that which was read.
+
+        Raises:
+            WheelError: it is damaged.
+        """
+        with self._file() as file:
+            _seek_content(file, self.info)
+            packed = b"".join(_packed(file, self.info.compress_size))
+        info = self.info
+        return Packed(packed, info.file_size, info.compress_type, info.CRC, digest((content,)))
+
+    @contextlib.contextmanager
+    def _file(self) -> Iterator[BinaryIO]:
         try:
             with self.archive.open("rb") if self.opened is None else contextlib.nullcontext(self.opened) as file:
-                yield from self._checked(file)
+                yield file
         except (OSError, EOFError, zlib.error, struct.error) as error:
             raise WheelError(f"'{self.archive}' is damaged at '{self.info.filename}': {error}") from error
 
@@ -158,6 +176,21 @@ class Bytes:
 
     content: bytes
     mode: int = _FILE_MODE
+    packed: Packed | None = field(default=None, compare=False, repr=False)
+    """The content as an archive has it, if that is known: another archive can have it without compressing it again."""
+
+    @classmethod
+    def of(cls, member: "Member") -> "Bytes":
+        """Return a member, with its content as its archive has it, or compressed.
+
+        Raises:
+            WheelError: it is damaged.
+        """
+        if isinstance(member, Bytes) and member.packed is not None:
+            return member
+        content = member.read()
+        packed = member.packed(content) if isinstance(member, Zipped) else Packed.of(content)
+        return cls(content, member.mode, packed)
 
     @property
     def size(self) -> int:
@@ -320,7 +353,11 @@ def unpack(wheel: Wheel, root: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("wb") as file:
             file.writelines(member.chunks())
-        target.chmod(_LIBRARY_MODE if member.mode & stat.S_IXUSR else _FILE_MODE)
+        target.chmod(_mode(member))
+
+
+def _mode(member: Member) -> int:
+    return _LIBRARY_MODE if member.mode & stat.S_IXUSR else _FILE_MODE
 
 
 def pack(members: Mapping[str, Bytes], *, dist_info: str, epoch: int | None = EPOCH) -> bytes:
@@ -334,22 +371,16 @@ def pack(members: Mapping[str, Bytes], *, dist_info: str, epoch: int | None = EP
     # The recommended order: dist-info at the end, and RECORD last.
     ordered = sorted(members) if epoch is not None else list(members)
     ordered.sort(key=lambda name: name.startswith(f"{dist_info}/"))
-    record = "".join(
-        f"{_csv(name)},{record_hash(digest((members[name].content,)))},{members[name].size}\n" for name in ordered
-    )
-    own = f"{dist_info}/RECORD"
-    everything = [(name, members[name]) for name in ordered]
-    everything.append((own, Bytes(f"{record}{_csv(own)},,\n".encode())))
     moment = time.gmtime(time.time() if epoch is None else max(epoch, EPOCH))[:6]
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", compression=zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
-        for name, member in everything:
-            info = zipfile.ZipInfo(name, date_time=moment)
-            info.compress_type = zipfile.ZIP_DEFLATED
-            info.create_system = 3  # Unix, on every system
-            mode = _LIBRARY_MODE if member.mode & stat.S_IXUSR else _FILE_MODE
-            info.external_attr = (stat.S_IFREG | mode) << 16
-            archive.writestr(info, member.content, compresslevel=6)
+    buffer, record, own = io.BytesIO(), "", f"{dist_info}/RECORD"
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name in ordered:
+            member = members[name]
+            packed = member.packed or Packed.of(member.content)
+            record += f"{_csv(name)},{record_hash(packed.digest)},{member.size}\n"
+            packed.append_to(archive, buffer, zipfile.ZipInfo(name, moment), mode=_mode(member))
+        last = Bytes(f"{record}{_csv(own)},,\n".encode())
+        Packed.of(last.content).append_to(archive, buffer, zipfile.ZipInfo(own, moment), mode=_mode(last))
     return buffer.getvalue()
 
 

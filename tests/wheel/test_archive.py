@@ -1,3 +1,4 @@
+import io
 import os
 import stat
 import time
@@ -197,3 +198,43 @@ def test_the_epoch_of_a_zip_is_the_floor():
 def test_a_zip_begins_in_1980_and_ends_in_2107():
     assert time.gmtime(archive.EPOCH)[:6] == (1980, 1, 1, 0, 0, 0)
     assert time.gmtime(archive.LATEST)[:6] == (2107, 12, 31, 23, 59, 58)
+
+
+@given(contents=st.lists(st.binary(max_size=300), min_size=1, max_size=5), mode=st.sampled_from((0o644, 0o755)))
+def test_a_packed_wheel_has_the_bytes_that_zipfile_writes(contents, mode):
+    members = {f"relu/größe-{number}.so": Bytes(content, mode) for number, content in enumerate(contents)}
+    found = pack(members, dist_info=INFO)
+    again = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(found)) as read, zipfile.ZipFile(again, "w") as write:
+        assert read.testzip() is None
+        for each in read.infolist():
+            info = zipfile.ZipInfo(each.filename, each.date_time)
+            info.compress_type, info.create_system, info.external_attr = zipfile.ZIP_DEFLATED, 3, each.external_attr
+            write.writestr(info, read.read(each), compresslevel=6)
+    assert found == again.getvalue()
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED], ids=["stored", "deflated"])
+def test_a_member_comes_into_another_wheel_as_it_is_compressed(tmp_path, method):
+    content = b"content" * 99
+    path = tmp_path / NAME
+    with zipfile.ZipFile(path, "w", compression=method, compresslevel=1) as archive:
+        archive.writestr("relu/a.py", content)
+    member = Bytes.of(Wheel.read(path).members["relu/a.py"])
+    again = written(tmp_path, {"relu/b.py": member}, name=f"again-{NAME}")
+    with zipfile.ZipFile(again) as archive:
+        info = archive.getinfo("relu/b.py")
+        assert (info.compress_type, archive.read(info)) == (method, content)
+    assert member.packed.content in again.read_bytes()
+    assert member.packed.content in path.read_bytes()
+
+
+def test_a_member_that_is_damaged_is_not_taken_over(tmp_path):
+    path = written(tmp_path, {"relu/big": Bytes(bytes(range(256)) * 99)})
+    member = Wheel.read(path).members["relu/big"]
+    content = bytearray(path.read_bytes())
+    at = content.index(b"relu/big") + 20
+    content[at : at + 30] = b"\xff" * 30
+    path.write_bytes(content)
+    with pytest.raises(WheelError, match="damaged at 'relu/big'"):
+        Bytes.of(member)

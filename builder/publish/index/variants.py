@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import groupby
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from packaging.version import Version
 
 from builder import json_text
 from builder.audit import gpus
+from builder.binary.device_image import Group
 from builder.config import Backend, Framework
 from builder.config.gpus import Gpu, known, plain
 from builder.errors import BuilderError
@@ -49,6 +50,8 @@ _OLDEST_DRIVER = "11"
 _TOOLKIT = re.compile(r"cu([0-9]{2})([0-9]+)")
 _DIGITS = 12
 """The digits of the digest by which files are told apart that have one name in several indexes."""
+_KEPT = 1 << 8
+"""The device codes whose GPUs are kept: the wheels of a kernel mostly have the same."""
 Properties = Mapping[str, Mapping[str, Sequence[str]]]
 """What a machine must have: namespace -> feature -> values, of which one is enough."""
 
@@ -91,29 +94,43 @@ def indexes(
     listed[f"{VARIANTS}/simple"] |= {each.wheel.path.name: each for each in oldest.values()}
     for (torch, _), own in fit.items():
         listed[f"{VARIANTS}/{words.value(torch)}/simple"] |= {each.wheel.path.name: each for each in own}
-    files: dict[str, Listing] = {}
-    return {root: _index(tuple(own.values()), whole, files) for root, own in listed.items() if own}
+    code = {each.wheel.path: _Code.of(each) for own in listed.values() for each in own.values()}
+    files: dict[str, _File] = {}
+    found = {root: _index(tuple(own.values()), code, files) for root, own in listed.items() if own}
+    made = dict(_made(files, whole))
+    return {
+        root: VariantIndex(listings=tuple(made[path] for path in paths), tables=tables)
+        for root, (paths, tables) in found.items()
+    }
 
 
-def _index(wheels: Sequence[KernelWheel], whole: Mapping[Path, Listing], files: dict[str, Listing]) -> VariantIndex:
-    found: list[Listing] = []
+def _index(
+    wheels: Sequence[KernelWheel], code: Mapping[Path, "_Code"], files: dict[str, "_File"]
+) -> tuple[list[str], dict[str, bytes]]:
+    """Add the files that an index has of some wheels; returns their paths in the site, and its tables."""
+    paths: list[str] = []
     tables: dict[str, bytes] = {}
     versions: dict[Version, list[KernelWheel]] = defaultdict(list)
     for each in wheels:
         versions[Version(each.wheel.version.public)].append(each)
     for version, own in versions.items():
-        choices = list(_choices(own))
+        choices = list(_choices(own, code))
         properties = {choice.label: choice.properties for choice in choices}
         distribution = own[0].wheel.path.name.partition("-")[0]
         tables[f"{distribution}-{version}-variants.json"] = _json(properties)
         for choice in choices:
-            found.append(_listing(choice, properties, whole[choice.wheel.wheel.path], files))
-            if choice.label == NULL:
-                found.append(_listing(choice, None, whole[choice.wheel.wheel.path], files))
-    return VariantIndex(listings=tuple(found), tables=tables)
+            texts = [
+                _json({choice.label: choice.properties}, among=properties),
+                *([b""] if choice.label == NULL else []),
+            ]
+            for text in texts:
+                file = _File.of(choice, text, code[choice.wheel.wheel.path])
+                files[file.path] = file
+                paths.append(file.path)
+    return paths, tables
 
 
-def _choices(wheels: Iterable[KernelWheel]) -> Iterator[Choice]:
+def _choices(wheels: Iterable[KernelWheel], code: Mapping[Path, "_Code"]) -> Iterator[Choice]:
     """Yield the choices among wheels of one version; two with one label have the same properties."""
     taken: dict[str, Properties] = {}
 
@@ -125,30 +142,27 @@ def _choices(wheels: Iterable[KernelWheel]) -> Iterator[Choice]:
         for each in own:
             slots[each.variant.compute].append(each)
         best = [max(slot, key=lambda each: each.wheel.version) for slot in slots.values()]
-        for choice in _of_machine(best):
+        for choice in _of_machine(best, code):
             label, number = choice.label, 2
             while taken.setdefault(label, choice.properties) != choice.properties:
                 label, number = f"{choice.label}.{number}", number + 1
             yield Choice(label=label, properties=choice.properties, wheel=choice.wheel, family=choice.family)
 
 
-def _of_machine(wheels: Sequence[KernelWheel]) -> Iterator[Choice]:
+def _of_machine(wheels: Sequence[KernelWheel], code: Mapping[Path, "_Code"]) -> Iterator[Choice]:
     """Yield the choices for one system and one Python."""
     cuda = sorted((each for each in wheels if each.variant.backend is Backend.CUDA), key=_toolkit, reverse=True)
     general = min(wheels, key=lambda each: (each.variant.backend not in (Backend.CPU, Backend.METAL), _toolkit(each)))
     yield Choice(label=NULL, properties={}, wheel=general)
-    code = {each.wheel.path: _code(each) for each in wheels}
     for place in range(len(cuda)):
         yield from _of_driver(cuda[place:], general, code)
     for each in wheels:
-        running = sorted(gpu.arch for gpu in code[each.wheel.path])
+        running = sorted(gpu.arch for gpu in code[each.wheel.path].running)
         if each.variant.backend is Backend.ROCM and running:
             yield Choice(label=each.variant.compute, properties={_AMD: {"gfx_arch": running}}, wheel=each)
 
 
-def _of_driver(
-    cuda: Sequence[KernelWheel], general: KernelWheel, code: Mapping[Path, Mapping[Gpu, Family | None]]
-) -> Iterator[Choice]:
+def _of_driver(cuda: Sequence[KernelWheel], general: KernelWheel, code: Mapping[Path, "_Code"]) -> Iterator[Choice]:
     """Yield the choices for a driver that is as new as the toolkit of the first wheel.
 
     The provider says of a GPU that it runs the code of each older one of its family, which not every code is for. It
@@ -158,18 +172,18 @@ def _of_driver(
     newest = cuda[0]
     major, minor = _toolkit(newest)
     bound = {"cuda_version_lower_bound": [f"{major}.{minor}" if major else _OLDEST_DRIVER]}
-    if not code[newest.wheel.path]:
+    if not code[newest.wheel.path].running:
         yield Choice(label=newest.variant.compute, properties={_NVIDIA: bound}, wheel=newest)
         return
     by_path = {each.wheel.path: each for each in (*cuda, general)}
     found: dict[tuple[Path, Family | None, str], list[str]] = defaultdict(list)
     older: set[Family] = set()
     for gpu in capabilities():
-        path = next((each.wheel.path for each in cuda if gpu in code[each.wheel.path]), None)
+        path = next((each.wheel.path for each in cuda if gpu in code[each.wheel.path].running), None)
         value = f"{gpu.arch.replace('.', '')}_real"
         if path is not None:
             older.add(Family.of(gpu))
-            family = code[path][gpu]
+            family = code[path].running[gpu]
             found[path, family, str(family or "all")].append(value)
         elif Family.of(gpu) in older and general.variant.backend is not Backend.CUDA:
             found[general.wheel.path, None, general.variant.compute].append(value)
@@ -199,16 +213,30 @@ def capabilities() -> tuple[Gpu, ...]:
     )
 
 
-def _code(wheel: KernelWheel) -> dict[Gpu, Family | None]:
-    """Return the GPUs that run all of a wheel, each with the family whose part is enough; None needs the whole wheel.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Code:
+    """The device code of a wheel."""
 
-    Without device code of its own it has none. A part is enough for the GPUs that are known, and not always for others.
-    """
-    backend = wheel.variant.backend
-    try:
-        groups = gpus.groups_of(wheel.wheel, backend)
-    except BuilderError as error:
-        raise WheelError(f"'{wheel.wheel.path}' cannot be a variant: {error.message}", help=error.help) from error
+    running: Mapping[Gpu, Family | None]
+    """The GPUs that run all of it, each with the family whose part is enough; None needs the whole wheel."""
+    families: tuple[Family, ...]
+    """The families that it is split into; none for one that is whole: signed, or of one family."""
+
+    @classmethod
+    def of(cls, wheel: KernelWheel) -> "_Code":
+        """Read the device code of a wheel; without such code of its own it has none."""
+        loaded, backend = families.loaded(wheel), wheel.variant.backend
+        try:
+            groups = gpus.groups_of(loaded.wheel, backend)
+            found = () if SIGNATURE_FILE in wheel.package else families.of(loaded)
+        except BuilderError as error:
+            raise WheelError(f"'{wheel.wheel.path}' cannot be a variant: {error.message}", help=error.help) from error
+        return cls(running=_running(backend, groups), families=found if len(found) > 1 else ())
+
+
+@lru_cache(maxsize=_KEPT)
+def _running(backend: Backend, groups: frozenset[Group]) -> Mapping[Gpu, Family | None]:
+    """Return the GPUs that run device code; a family's part is enough for its known GPUs, and not always for others."""
     among = capabilities() if backend is Backend.CUDA else tuple(gpu for gpu in known() if gpu.backend is backend)
     running = [gpu for gpu in among if groups and gpus.choose(gpu, groups).runs]
     if backend is not Backend.CUDA:
@@ -220,36 +248,47 @@ def _code(wheel: KernelWheel) -> dict[Gpu, Family | None]:
     }
 
 
-def _listing(
-    choice: Choice, properties: Mapping[str, Properties] | None, whole: Listing, files: dict[str, Listing]
-) -> Listing:
-    """Return how a choice is listed, where its index has such `properties`; None is for installers without variants."""
-    text = b"" if properties is None else _json({choice.label: choice.properties}, among=properties)
-    wheel, family = choice.wheel, choice.family
-    if family not in _families(wheel):
-        family = None
-    digest = sha256(f"{wheel.sha256} {family} ".encode() + text)[:_DIGITS]
-    distribution, _version, *tags = wheel.wheel.path.name.removesuffix(".whl").split("-")
-    public = wheel.wheel.version.public
-    name = "-".join([distribution, public, *tags, *([choice.label] if text else [])])
-    path = f"{FILES}/{VARIANTS}/{digest}/{name}.whl"
-    if path not in files:
-        info = f"{distribution}-{public}.dist-info"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    """A wheel to make of another one."""
+
+    path: str
+    """Its path in the site."""
+    wheel: KernelWheel
+    family: Family | None
+    text: bytes
+    """The content of its `variant.json`; empty for installers without variants, and without a label in its name."""
+
+    @classmethod
+    def of(cls, choice: Choice, text: bytes, code: _Code) -> "_File":
+        """Return the wheel for a choice."""
+        wheel, family = choice.wheel, choice.family if choice.family in code.families else None
+        digest = sha256(f"{wheel.sha256} {family} ".encode() + text)[:_DIGITS]
+        distribution, _version, *tags = wheel.wheel.path.name.removesuffix(".whl").split("-")
+        name = "-".join([distribution, wheel.wheel.version.public, *tags, *([choice.label] if text else [])])
+        return cls(path=f"{FILES}/{VARIANTS}/{digest}/{name}.whl", wheel=wheel, family=family, text=text)
+
+
+def _made(files: Mapping[str, _File], whole: Mapping[Path, Listing]) -> Iterator[tuple[str, Listing]]:
+    """Make the wheels, and return how each is listed by its path; what several have is compressed once."""
+    by_wheel: dict[Path, dict[Family | None, list[_File]]] = defaultdict(lambda: defaultdict(list))
+    for file in files.values():
+        by_wheel[file.wheel.wheel.path][file.family].append(file)
+    for path, by_family in by_wheel.items():
+        wheel = families.loaded(next(iter(by_family.values()))[0].wheel)
+        public, own = wheel.wheel.version.public, wheel.wheel.dist_info
+        info = f"{path.name.partition('-')[0]}-{public}.dist-info"
         core = wheel.core.replace(f"\nVersion: {wheel.wheel.version}\n".encode(), f"\nVersion: {public}\n".encode(), 1)
-        members = {
-            re.sub(f"^{re.escape(wheel.wheel.dist_info)}/", f"{info}/", name): member
-            for name, member in families.members(wheel, family).items()
-        }
-        members[f"{info}/METADATA"] = Bytes(core)
-        members |= {f"{info}/variant.json": Bytes(text)} if text else {}
-        files[path] = whole.made(path, pack(members, dist_info=info), core=core, version=Version(public))
-    return files[path]
-
-
-def _families(wheel: KernelWheel) -> tuple[Family, ...]:
-    """Return the families that a wheel is split into; none for one that is whole: signed, or of one family."""
-    found = () if SIGNATURE_FILE in wheel.package else families.of(wheel)
-    return found if len(found) > 1 else ()
+        for family, asked in by_family.items():
+            members = {
+                re.sub(f"^{re.escape(own)}/", f"{info}/", name): Bytes.of(member)
+                for name, member in families.members(wheel, family).items()
+            }
+            members[f"{info}/METADATA"] = Bytes.of(Bytes(core))
+            for file in asked:
+                more = {f"{info}/variant.json": Bytes(file.text)} if file.text else {}
+                content = pack({**members, **more}, dist_info=info)
+                yield file.path, whole[path].made(file.path, content, core=core, version=Version(public))
 
 
 def _json(labels: Mapping[str, Properties], *, among: Mapping[str, Properties] | None = None) -> bytes:
