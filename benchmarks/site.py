@@ -1,6 +1,6 @@
 """The index of many kernels: how long `builder index` takes from nothing and again, and how large its pages are.
 
-Run: python benchmarks/site.py [--kernels 1,50,1000] [--wheels 30]
+Run: python benchmarks/site.py [--kernels 1,50,1000] [--wheels 30] [--variants]
 """
 
 import argparse
@@ -46,29 +46,31 @@ def timed(command: list[str]) -> tuple[float, float]:
     return time.perf_counter() - began, cpu
 
 
-def measured(folder: Path, *, kernels: int, each: int) -> None:
+def measured(folder: Path, *options: str, kernels: int, each: int) -> None:
     """Print a line for a number of kernels."""
     dist, site = folder / f"dist-{kernels}", folder / f"site-{kernels}"
     wheels(dist, kernels=kernels, each=each)
-    command = [sys.executable, "-m", "builder", "index", str(dist), "--output", str(site)]
+    command = [sys.executable, "-m", "builder", "index", str(dist), "--output", str(site), *options]
     times = "".join(f" {wall:9.1f} {cpu:7.1f}" for wall, cpu in (timed(command), timed(command)))
     front = (site / "index.html").stat().st_size / KIB
     largest = max(page.stat().st_size for page in site.glob("kernels/*/index.html")) / KIB
     print(f"{kernels:7} {each:6}{times} {front:12.1f} {largest:14.1f}")
 
 
-def main(sizes: list[int], *, each: int) -> None:
+def main(sizes: list[int], *options: str, each: int) -> None:
     """Measure each size."""
     print(paired.machine())
     print("kernels wheels  first s   cpu s   again s   cpu s   front KiB largest page KiB")
     with tempfile.TemporaryDirectory() as folder:  # for all: ext4 makes files slowly where many were just removed
         for kernels in sizes:
-            measured(Path(folder), kernels=kernels, each=each)
+            measured(Path(folder), *options, kernels=kernels, each=each)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kernels", default="1,50,1000", help="Numbers of kernels, with commas.")
     parser.add_argument("--wheels", type=int, default=30, help="Wheels of each.")
+    parser.add_argument("--variants", action="store_true", help="Also as wheel variants.")
     asked = parser.parse_args()
-    main([int(number) for number in asked.kernels.split(",")], each=asked.wheels)
+    options = ["--variants"] if asked.variants else []
+    main([int(number) for number in asked.kernels.split(",")], *options, each=asked.wheels)

@@ -58,7 +58,6 @@ def libraries(wheel: Wheel) -> Iterator[tuple[str, bytes]]:
         WheelError: one cannot be unpacked.
     """
     for name, member in wheel.members.items():
-        if member.size:
-            with unpacked(member) as data:
-                if is_library(name, data[:HEAD]):
-                    yield name, bytes(data)
+        content = member.read()
+        if content and is_library(name, content[:HEAD]):
+            yield name, content

@@ -64,6 +64,7 @@ def command(
             base_url=base_url,
             with_variants=variants,
             with_families=families,
+            before=index.made_before(output) if variants else {},
             uploaded={name: time for name, time in times.items() if time is not None},
         )
         parts = index.parts(({path.name: path for path in known} | given).values(), settings)

@@ -80,16 +80,26 @@ def of(wheel: KernelWheel) -> tuple[Family, ...]:
     Raises:
         BuilderError: its device code cannot be read.
     """
-    if wheel.variant.backend is not Backend.CUDA:
-        return ()
+    return code(wheel)[1] if wheel.variant.backend is Backend.CUDA else ()
+
+
+def code(wheel: KernelWheel) -> tuple[frozenset[Group], tuple[Family, ...]]:
+    """Return the device code that the GPUs of a wheel run, and the families for which it has some.
+
+    Raises:
+        BuilderError: its device code cannot be read.
+    """
+    backend = wheel.variant.backend
+    if backend is not Backend.CUDA:
+        return gpus.groups_of(wheel.wheel, backend), ()
     found = {
         name: device_code.groups(name, data, without=Extension.read(name, data).relocatable_device_code)
         for name, data in library_members.libraries(wheel.wheel)
     }
-    loaded = (groups for name, groups in found.items() if library_members.named_as_library(name))
+    own = frozenset().union(*(groups for name, groups in found.items() if library_members.named_as_library(name)))
     majors = {_major(image.arch) for groups in found.values() for image in frozenset().union(*groups)}
-    majors |= {_major(code.gpu.arch) for code in gpus.of_groups(frozenset().union(*loaded), Backend.CUDA) if code.runs}
-    return tuple(map(Family, sorted(majors)))
+    majors |= {_major(each.gpu.arch) for each in gpus.of_groups(own, backend) if each.runs}
+    return own, tuple(map(Family, sorted(majors)))
 
 
 def all_known() -> tuple[Family, ...]:

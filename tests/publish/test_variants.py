@@ -9,6 +9,7 @@ import zipfile
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import Mock
 
 import pytest
 from packaging.version import Version
@@ -339,3 +340,23 @@ def test_a_wheel_whose_code_cannot_be_read_is_refused_in_words(dist, tmp_path, c
     make(dist, "demo", Variant.parse(STABLE.format("cu130")), files=made)
     assert run(["index", str(dist), "--output", str(tmp_path / "site"), "--variants"]) == 2
     assert "cannot be a variant" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("made")
+def test_a_variant_that_the_site_has_is_not_made_again_and_is_listed_as_before(dist, indexed, monkeypatch):
+    before = tree(indexed("--variants"))
+    with monkeypatch.context() as patch:
+        patch.setattr(variants, "pack", Mock(side_effect=AssertionError("it was made again")))
+        assert tree(indexed("--variants")) == before
+    wheel(dist, STABLE.format("cu132"), (SASS, 90, 0), kernel="other")
+    again = tree(indexed("--variants"))
+    assert tree(indexed("--variants", output="anew")) == again
+    assert {path for path in before if path.endswith(".whl")} < again.keys()
+
+
+@pytest.mark.usefixtures("made")
+def test_a_variant_that_was_changed_in_the_site_is_found(indexed, capsys, dist):
+    path = next(path for path in indexed("--variants").glob("files/variants/*/*.whl"))
+    path.write_bytes(b"changed")
+    assert run(["index", str(dist), "--output", str(path.parents[3]), "--variants"]) == 3
+    assert f"already has other files named {path.relative_to(path.parents[3]).as_posix()}" in capsys.readouterr().err

@@ -2,6 +2,6 @@
 
 from builder.publish.index.contents import Page, assemble, build, parts
 from builder.publish.index.part import Settings
-from builder.publish.index.write import existing, held, write
+from builder.publish.index.write import existing, held, made_before, write
 
-__all__ = ["Page", "Settings", "assemble", "build", "existing", "held", "parts", "write"]
+__all__ = ["Page", "Settings", "assemble", "build", "existing", "held", "made_before", "parts", "write"]

@@ -45,18 +45,33 @@ def parts(paths: Collection[Path], settings: Settings, *, processes: int | None 
     """
     kernels: dict[str, list[Path]] = {}
     for path in sorted(paths, key=lambda path: path.name):
-        kernels.setdefault(canonicalize_name(path.name.partition("-")[0]), []).append(path)
+        kernels.setdefault(_kernel(path), []).append(path)
     common = replace(settings, environments=environments(frozenset(_variants(path.name for path in paths))))
-    # Each with its own times alone: they go to another process.
+    before: dict[str, dict[str, tuple[Path, str]]] = {}
+    for name, made in settings.before.items():
+        before.setdefault(_kernel(made[0]), {})[name] = made
+    # Each with what is its own alone: it goes to another process.
     work = [
-        (own, replace(common, uploaded={each.name: time for each in own if (time := settings.uploaded.get(each.name))}))
-        for own in kernels.values()
+        (
+            own,
+            replace(
+                common,
+                uploaded={each.name: time for each in own if (time := settings.uploaded.get(each.name))},
+                before=before.get(kernel, {}),
+            ),
+        )
+        for kernel, own in kernels.items()
     ]
     found = workers.each(_part, work, processes=processes or (1 if len(paths) <= _FEW else None))
     problems = [problem for problem in found if isinstance(problem, str)]
     if problems:
         raise WheelError("\nerror: ".join(problems))
     return [part for part in found if isinstance(part, Part)]
+
+
+def _kernel(wheel: Path) -> str:
+    """Return the kernel of a wheel, as installers call it."""
+    return canonicalize_name(wheel.name.partition("-")[0])
 
 
 def _variants(names: Iterable[str]) -> Iterator[Variant]:

@@ -34,6 +34,8 @@ class Settings:
     """Whether there are indexes for each family of GPUs, too."""
     uploaded: Uploads = field(default_factory=dict)
     """When the wheels came into the index."""
+    before: Mapping[str, tuple[Path, str]] = field(default_factory=dict)
+    """The wheels that were made of others for the site before, by their paths in it, with their digests."""
     environments: frozenset[Environment] = frozenset()
     """The environments that some wheel of the site may fit."""
 
@@ -75,7 +77,7 @@ class Part:
         indexes: Indexes = defaultdict(list, simple=list(listings.values()))
         for environment, own in fit.items():
             indexes[simple.root_for(environment)] = [listings[each.wheel.path] for each in own]
-        chosen = variants.indexes(wheels, fit, listings) if settings.with_variants else {}
+        chosen = variants.indexes(wheels, fit, listings, before=settings.before) if settings.with_variants else {}
         indexes |= {root: list(each.listings) for root, each in chosen.items()}
         split = _add_families(fit, listings, indexes) if settings.with_families else {}
         table = Table.of(wheels, split=split, uploaded=uploaded)
@@ -85,7 +87,9 @@ class Part:
             pages |= simple.project(root, listed, tables=chosen[root].tables if root in chosen else {})
         pages |= _records(wheels)
         pages[f"kernels/{table.name}/index.html"] = people.kernel(table, base_url=settings.base_url)
-        made = {path: sha256(content) for path, content in {**fixed, **pages}.items() if isinstance(content, bytes)}
+        given = {each.path for each in listings.values()}
+        made = {each.path: each.sha256 for each in chain.from_iterable(indexes.values()) if each.path not in given}
+        made |= {path: sha256(content) for path, content in {**fixed, **pages}.items() if isinstance(content, bytes)}
         return cls(
             name=table.name,
             wheels=tuple(replace(each, wheel=replace(each.wheel, members={})) for each in wheels),

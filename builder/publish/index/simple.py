@@ -13,7 +13,7 @@ from packaging.version import Version
 
 from builder import json_text, templates
 from builder.errors import BuilderError
-from builder.hashes import sha256
+from builder.hashes import sha256, sha256_of
 from builder.publish.index.table import Environment, environment_name
 from builder.wheel import fields
 from builder.wheel.kernel_wheel import KernelWheel
@@ -61,9 +61,13 @@ class Listing:
         """The name of its file."""
         return self.path.rpartition("/")[2]
 
-    def made(self, path: str, content: bytes, **changed: Any) -> "Listing":
+    def made(self, path: str, content: bytes | Path, **changed: Any) -> "Listing":
         """Return the listing of a wheel that was made from this one."""
-        return replace(self, path=path, content=content, sha256=sha256(content), size=len(content), **changed)
+        if isinstance(content, bytes):
+            found, size = sha256(content), len(content)
+        else:
+            found, size = sha256_of(content), content.stat().st_size
+        return replace(self, path=path, content=content, sha256=found, size=size, **changed)
 
 
 def root_for(environment: Environment, gpus: str | None = None) -> str:

@@ -8,7 +8,7 @@ wheel is there without a label in its version; the one for every machine is ther
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import groupby
 from pathlib import Path
@@ -21,7 +21,7 @@ from builder.binary.device_image import Group
 from builder.config import Backend, Framework
 from builder.config.gpus import Gpu, known, plain
 from builder.errors import BuilderError
-from builder.hashes import sha256
+from builder.hashes import sha256, sha256_of
 from builder.matrix import architectures
 from builder.metadata import SIGNATURE_FILE
 from builder.publish import families
@@ -77,9 +77,15 @@ class VariantIndex:
 
 
 def indexes(
-    wheels: Sequence[KernelWheel], fit: Mapping[Environment, Sequence[KernelWheel]], whole: Mapping[Path, Listing]
+    wheels: Sequence[KernelWheel],
+    fit: Mapping[Environment, Sequence[KernelWheel]],
+    whole: Mapping[Path, Listing],
+    *,
+    before: Mapping[str, tuple[Path, str]],
 ) -> dict[str, VariantIndex]:
     """Return the indexes of the variants of a kernel, by their folders, given how its wheels are listed.
+
+    A wheel that was made `before`, and still has its digest, is not made again.
 
     Raises:
         WheelError: the device code of a wheel cannot be read.
@@ -97,7 +103,7 @@ def indexes(
     code = {each.wheel.path: _Code.of(each) for own in listed.values() for each in own.values()}
     files: dict[str, _File] = {}
     found = {root: _index(tuple(own.values()), code, files) for root, own in listed.items() if own}
-    made = dict(_made(files, whole))
+    made = dict(_made(files, whole, before))
     return {
         root: VariantIndex(listings=tuple(made[path] for path in paths), tables=tables)
         for root, (paths, tables) in found.items()
@@ -225,13 +231,13 @@ class _Code:
     @classmethod
     def of(cls, wheel: KernelWheel) -> "_Code":
         """Read the device code of a wheel; without such code of its own it has none."""
-        loaded, backend = families.loaded(wheel), wheel.variant.backend
         try:
-            groups = gpus.groups_of(loaded.wheel, backend)
-            found = () if SIGNATURE_FILE in wheel.package else families.of(loaded)
+            with wheel.wheel.held() as held:
+                groups, found = families.code(replace(wheel, wheel=held))
         except BuilderError as error:
             raise WheelError(f"'{wheel.wheel.path}' cannot be a variant: {error.message}", help=error.help) from error
-        return cls(running=_running(backend, groups), families=found if len(found) > 1 else ())
+        is_split = len(found) > 1 and SIGNATURE_FILE not in wheel.package
+        return cls(running=_running(wheel.variant.backend, groups), families=found if is_split else ())
 
 
 @lru_cache(maxsize=_KEPT)
@@ -268,27 +274,43 @@ class _File:
         name = "-".join([distribution, wheel.wheel.version.public, *tags, *([choice.label] if text else [])])
         return cls(path=f"{FILES}/{VARIANTS}/{digest}/{name}.whl", wheel=wheel, family=family, text=text)
 
+    @property
+    def core(self) -> bytes:
+        """Its METADATA: that of the other wheel, with the version alone."""
+        version = self.wheel.wheel.version
+        return self.wheel.core.replace(f"\nVersion: {version}\n".encode(), f"\nVersion: {version.public}\n".encode(), 1)
 
-def _made(files: Mapping[str, _File], whole: Mapping[Path, Listing]) -> Iterator[tuple[str, Listing]]:
-    """Make the wheels, and return how each is listed by its path; what several have is compressed once."""
+    def listed(self, content: bytes | Path, whole: Mapping[Path, Listing]) -> Listing:
+        """Return how it is listed, given how the other wheels are."""
+        path, version = self.wheel.wheel.path, Version(self.wheel.wheel.version.public)
+        return whole[path].made(self.path, content, core=self.core, version=version)
+
+
+def _made(
+    files: Mapping[str, _File], whole: Mapping[Path, Listing], before: Mapping[str, tuple[Path, str]]
+) -> Iterator[tuple[str, Listing]]:
+    """Make the wheels that are not there, and yield how each is listed; what several have is compressed once."""
     by_wheel: dict[Path, dict[Family | None, list[_File]]] = defaultdict(lambda: defaultdict(list))
     for file in files.values():
-        by_wheel[file.wheel.wheel.path][file.family].append(file)
+        there, digest = before.get(file.path, (None, ""))
+        if there is not None and there.is_file() and sha256_of(there) == digest:
+            yield file.path, file.listed(there, whole)
+        else:
+            by_wheel[file.wheel.wheel.path][file.family].append(file)
     for path, by_family in by_wheel.items():
-        wheel = families.loaded(next(iter(by_family.values()))[0].wheel)
+        first = next(iter(by_family.values()))[0]
+        wheel, core = families.loaded(first.wheel), Bytes.of(Bytes(first.core))
         public, own = wheel.wheel.version.public, wheel.wheel.dist_info
         info = f"{path.name.partition('-')[0]}-{public}.dist-info"
-        core = wheel.core.replace(f"\nVersion: {wheel.wheel.version}\n".encode(), f"\nVersion: {public}\n".encode(), 1)
         for family, asked in by_family.items():
             members = {
                 re.sub(f"^{re.escape(own)}/", f"{info}/", name): Bytes.of(member)
                 for name, member in families.members(wheel, family).items()
             }
-            members[f"{info}/METADATA"] = Bytes.of(Bytes(core))
+            members[f"{info}/METADATA"] = core
             for file in asked:
                 more = {f"{info}/variant.json": Bytes(file.text)} if file.text else {}
-                content = pack({**members, **more}, dist_info=info)
-                yield file.path, whole[path].made(file.path, content, core=core, version=Version(public))
+                yield file.path, file.listed(pack({**members, **more}, dist_info=info), whole)
 
 
 def _json(labels: Mapping[str, Properties], *, among: Mapping[str, Properties] | None = None) -> bytes:

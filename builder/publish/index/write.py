@@ -80,6 +80,14 @@ def existing(output: Path) -> dict[Path, str | None]:
     return {output / FILES / name: times.get(name) for name in names}
 
 
+def made_before(output: Path) -> dict[str, tuple[Path, str]]:
+    """Return the wheels that an `existing` index has of others, by their paths in it, with the digests it names."""
+    manifest = output / MANIFEST
+    made = json_text.read(manifest).get("made") if manifest.is_file() else None
+    listed = made.items() if isinstance(made, dict) else ()
+    return {path: (output / path, sha256) for path, sha256 in listed if path.endswith(".whl")}
+
+
 def write(site: Mapping[str, Page], output: Path) -> int:
     """Write every missing file, and return the number of new wheels; `output` must be `held`.
 
