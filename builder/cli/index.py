@@ -15,9 +15,9 @@ from builder.errors import BuilderError, NothingToDoError
 from builder.hashes import sha256_of
 from builder.publish import index
 from builder.publish.index import explain as say
-from builder.publish.index import simple
+from builder.publish.index import people, simple
 from builder.publish.index.explain import Machine
-from builder.publish.index.table import environment_names, fitting
+from builder.publish.index.table import environment_name, environment_names, fitting
 from builder.wheel import kernel_wheel
 from builder.wheel.kernel_wheel import KernelWheel
 from builder.wheel.options import epoch_of
@@ -90,13 +90,16 @@ def _next(output: Path, wheels: Sequence[KernelWheel], base_url: str | None) -> 
     """Say how to install from the index."""
     first = min(each.wheel.name for each in wheels)
     found = fitting(wheels)
-    mine = environment_names(each for each, own in found.items() if any(one.wheel.name == first for one in own))
-    place = f"for/{mine[0]}/simple/" if mine else "simple/"
+    mine = {each: one for each, own in found.items() for one in own if one.wheel.name == first}
     url = base_url.rstrip("/") if base_url is not None else f"http://localhost:{_PORT}"
     serve = f"serve it: python -m http.server --directory {shlex.quote(str(output))} {_PORT}\n"
     pages = f"\n{output / 'index.html'} has the commands for every PyTorch and backend" if len(found) > 1 else ""
-    install = f"install from it: pip install --index-url {url}/{place} {shlex.quote(first)}"
-    return f"{serve if base_url is None else ''}{install}{pages}"
+    lines = [shlex.join(["pip", "install", "--index-url", f"{url}/simple/", first])]
+    for name in environment_names(mine)[:1]:
+        environment = next(each for each in mine if environment_name(each) == name)
+        lines = list(people.pip_lines(mine[environment], environment, f"{url}/for/{name}/simple/"))
+    install = "".join(f"\n  {line}" for line in lines)
+    return f"{serve if base_url is None else ''}install from it:{install}{pages}"
 
 
 def _folders(names: Sequence[Path]) -> tuple[Path, ...]:

@@ -116,32 +116,56 @@ def install(text, installer, folder, default):
     return {path.name.removesuffix(".py"): path for path in packages.iterdir()}
 
 
-@pytest.mark.parametrize(
-    "kernel", ["relu", *(pytest.param(name, marks=pytest.mark.slow) for name in KERNELS if name != "relu")]
-)
-def test_each_line_of_a_page_installs_the_kernel_and_its_pytorch_from_nothing(dist, indexed, tmp_path, mirrors, kernel):
-    for name, requires in KERNELS[kernel]:
-        make(dist, kernel, Variant.parse(name), requires=requires, content=f"built = {name!r}\n")
-    addresses, default = mirrors
+@pytest.fixture
+def served(dist, indexed, tmp_path):
+    """Serve the index of a kernel of the table, and return its address."""
     site = tmp_path / "site"
     site.mkdir()
     with serving_folder(site) as address:
         site.rmdir()
-        indexed("--base-url", address)
-        page = (site / f"kernels/{kernel}/index.html").read_text()
-        done = 0
-        for torch, compute, installer, said in lines_of(page):
-            text = re.sub(ADDRESS, lambda found: addresses.get(found[0], found[0]), said)
-            folder = tmp_path / f"{torch}-{compute}-{installer}"
-            folder.mkdir()
-            found = install(text, installer, folder, default)
-            built = (found[kernel.replace("-", "_")] / "__init__.py").read_text()
-            assert compute in built or compute.rstrip("0123456789") in built, text
-            version = found["torch"].read_text().split("'")[1] if "torch" in found else ""
-            if kernel in ("sums", "gelu"):
-                assert version == ""
-            else:
-                assert f"torch{version[0]}{version[2:4]}" == torch
-                assert version.partition("+")[2] in ("", compute), "a PyTorch for another platform"
-            done += 1
-        assert done >= 3
+
+        def serve(kernel):
+            for name, requires in KERNELS[kernel]:
+                make(dist, kernel, Variant.parse(name), requires=requires, content=f"built = {name!r}\n")
+            return indexed("--base-url", address)
+
+        yield serve
+
+
+def test_the_lines_that_the_command_says_install_the_kernel_and_its_pytorch_from_nothing(
+    served, mirrors, tmp_path, capsys
+):
+    addresses, default = mirrors
+    served("relu")
+    said = capsys.readouterr().err
+    lines = "\n".join(line.strip() for line in said.splitlines() if line.startswith("  pip install "))
+    text = re.sub(ADDRESS, lambda found: addresses.get(found[0], found[0]), lines)
+    (tmp_path / "env").mkdir()
+    found = install(text, "pip", tmp_path / "env", default)
+    assert "torch213-cxx11-cpu" in (found["relu"] / "__init__.py").read_text()
+    assert found["torch"].read_text() == "version = '2.13.0+cpu'\n"
+    assert "einops" in found
+
+
+@pytest.mark.parametrize(
+    "kernel", ["relu", *(pytest.param(name, marks=pytest.mark.slow) for name in KERNELS if name != "relu")]
+)
+def test_each_line_of_a_page_installs_the_kernel_and_its_pytorch_from_nothing(served, tmp_path, mirrors, kernel):
+    addresses, default = mirrors
+    page = (served(kernel) / f"kernels/{kernel}/index.html").read_text()
+    done = 0
+    for torch, compute, installer, said in lines_of(page):
+        text = re.sub(ADDRESS, lambda found: addresses.get(found[0], found[0]), said)
+        folder = tmp_path / f"{torch}-{compute}-{installer}"
+        folder.mkdir()
+        found = install(text, installer, folder, default)
+        built = (found[kernel.replace("-", "_")] / "__init__.py").read_text()
+        assert compute in built or compute.rstrip("0123456789") in built, text
+        version = found["torch"].read_text().split("'")[1] if "torch" in found else ""
+        if kernel in ("sums", "gelu"):
+            assert version == ""
+        else:
+            assert f"torch{version[0]}{version[2:4]}" == torch
+            assert version.partition("+")[2] in ("", compute), "a PyTorch for another platform"
+        done += 1
+    assert done >= 3

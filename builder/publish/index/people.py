@@ -12,7 +12,7 @@ from builder.matrix import rows
 from builder.metadata import KernelMetadata
 from builder.publish.index import grid, words
 from builder.publish.index.grid import View
-from builder.publish.index.table import Pick, Place, Table, in_matrix, torch_index
+from builder.publish.index.table import Environment, Pick, Place, Table, in_matrix, systems_of, torch_index
 from builder.wheel.kernel_wheel import KernelWheel
 
 INSTALLERS = {"pip": "pip", "uv": "uv", "pyproject": "pyproject.toml", "kernels": "kernels"}
@@ -82,6 +82,19 @@ def _frameworks(pick: Pick) -> Iterator[View]:
         for torch in pick.torches:
             index = torch_index(torch, pick.place)
             yield {"torch": words.value(torch), "requirement": f"torch=={torch}.*", "index": index}
+
+
+def pip_lines(wheel: KernelWheel, environment: Environment, address: str) -> Iterator[str]:
+    """Yield the commands that install a wheel from nothing, given an environment, and the address of its index."""
+    torch, compute = environment
+    place = compute, wheel.variant.system or systems_of(compute)[0]
+    for each in _frameworks(Pick(place=place, torches=(torch,), wheels=(wheel,))):
+        index = [] if each["index"] is None else ["--index-url", each["index"]]
+        yield shlex.join(["pip", "install", *index, each["requirement"]])
+    others = _others(wheel)
+    if others:
+        yield shlex.join(["pip", "install", *map(wording.escaped, others)])
+    yield shlex.join(["pip", "install", "--index-url", address, wheel.wheel.name])
 
 
 def _others(kernel_wheel: KernelWheel) -> tuple[str, ...]:
