@@ -20,13 +20,13 @@ _COMPRESS = {False: "-Xfatbin=-compress-all' in 'cuda-flags", True: "--offload-c
 
 def is_exceeded(subject: Subject, wheel: Wheel) -> bool:
     """Whether a wheel is larger than its kernel allows; a folder in hub layout never is."""
-    limit = _limit(subject.metadata)
+    limit = limit_of(subject.metadata)
     return limit is not None and wheel.path.is_file() and wheel.path.stat().st_size > limit.bytes
 
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Report a wheel that is too large, or whose limit cannot be read."""
-    text, limit = subject.metadata.max_size, _limit(subject.metadata)
+    text, limit = subject.metadata.max_size, limit_of(subject.metadata)
     if text is not None and limit is None:
         why = "it is the most that the wheel may have, and is no size that this audit knows"
         remedy = "audit the wheel with the builder that made it, or a newer one"
@@ -68,6 +68,7 @@ def _by_arch(code: Iterable[CodeSize]) -> Mapping[str, int]:
     return {arch: found[arch] for arch in order}
 
 
-def _limit(metadata: KernelMetadata) -> WheelSize | None:
+def limit_of(metadata: KernelMetadata) -> WheelSize | None:
+    """Return the size that a kernel allows its wheels; None without one, or for one that cannot be read."""
     text = metadata.max_size
     return WheelSize(text) if isinstance(text, str) and WheelSize.matches(text) else None

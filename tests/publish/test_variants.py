@@ -360,3 +360,15 @@ def test_a_variant_that_was_changed_in_the_site_is_found(indexed, capsys, dist):
     path.write_bytes(b"changed")
     assert run(["index", str(dist), "--output", str(path.parents[3]), "--variants"]) == 3
     assert f"already has other files named {path.relative_to(path.parents[3]).as_posix()}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("more", "code"), [(2000, 0), (0, 2)], ids=["enough", "too little"])
+def test_a_variant_may_have_the_bytes_that_its_kernel_allows_and_no_more(dist, tmp_path, capsys, more, code):
+    variant = Variant.parse(STABLE.format("cpu"))
+    files = package("demo", variant)
+    size = make(dist, "demo", variant, files=files).stat().st_size + more
+    table = json.loads(files["metadata.json"].content) | {"require": {"max-size": f"{size / 1000:.3f} kB"}}
+    path = make(dist, "demo", variant, files=files | {"metadata.json": Bytes(json.dumps(table).encode())})
+    assert run(["index", str(dist), "--output", str(tmp_path / "site"), "--variants"]) == code
+    said = capsys.readouterr().err
+    assert (f"'{path}' cannot be a variant: 'demo-1.0.0-" in said, "max-size" in said) == (code != 0, code != 0)

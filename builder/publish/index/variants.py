@@ -17,6 +17,7 @@ from packaging.version import Version
 
 from builder import json_text
 from builder.audit import gpus
+from builder.audit.size_budget import limit_of
 from builder.binary.device_image import Group
 from builder.config import Backend, Framework
 from builder.config.gpus import Gpu, known, plain
@@ -88,7 +89,7 @@ def indexes(
     A wheel that was made `before`, and still has its digest, is not made again.
 
     Raises:
-        WheelError: the device code of a wheel cannot be read.
+        WheelError: the device code of a wheel cannot be read, or a wheel is larger than its kernel allows.
     """
     listed: dict[str, dict[str, KernelWheel]] = defaultdict(dict)
     oldest: dict[tuple[str, str, str | None], KernelWheel] = {}
@@ -281,9 +282,20 @@ class _File:
         return self.wheel.core.replace(f"\nVersion: {version}\n".encode(), f"\nVersion: {version.public}\n".encode(), 1)
 
     def listed(self, content: bytes | Path, whole: Mapping[Path, Listing]) -> Listing:
-        """Return how it is listed, given how the other wheels are."""
+        """Return how it is listed, given how the other wheels are.
+
+        Raises:
+            WheelError: it has more bytes than its kernel allows.
+        """
         path, version = self.wheel.wheel.path, Version(self.wheel.wheel.version.public)
-        return whole[path].made(self.path, content, core=self.core, version=version)
+        found = whole[path].made(self.path, content, core=self.core, version=version)
+        limit = limit_of(self.wheel.metadata)
+        if limit is not None and found.size > limit.bytes:
+            raise WheelError(
+                f"'{path}' cannot be a variant: '{found.filename}' has {found.size:,} bytes and may have {limit}",
+                help="raise 'max-size' in [wheel] of build.toml, or make the wheel smaller: `builder audit --sizes`",
+            )
+        return found
 
 
 def _made(
