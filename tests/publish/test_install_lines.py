@@ -13,6 +13,7 @@ from uv import find_uv_bin
 from builder import pins
 from builder.matrix.variant import Variant
 from tests.given.servers import serving_folder
+from tests.given.uv_tool import needs_variants
 from tests.wheels import make, one_module
 
 TORCHES = ("2.12.0", "2.13.0", "2.14.0", "2.15.0")
@@ -124,10 +125,10 @@ def served(dist, indexed, tmp_path):
     with serving_folder(site) as address:
         site.rmdir()
 
-        def serve(kernel):
+        def serve(kernel, *options):
             for name, requires in KERNELS[kernel]:
                 make(dist, kernel, Variant.parse(name), requires=requires, content=f"built = {name!r}\n")
-            return indexed("--base-url", address)
+            return indexed("--base-url", address, *options)
 
         yield serve
 
@@ -145,6 +146,18 @@ def test_the_lines_that_the_command_says_install_the_kernel_and_its_pytorch_from
     assert "torch213-cxx11-cpu" in (found["relu"] / "__init__.py").read_text()
     assert found["torch"].read_text() == "version = '2.13.0+cpu'\n"
     assert "einops" in found
+
+
+@needs_variants
+def test_uv_takes_a_variant_and_its_pytorch_from_nothing(served, mirrors, tmp_path, capsys):
+    served("relu", "--variants")
+    address = re.search(r"--index-url (\S+)/for/", capsys.readouterr().err)[1]
+    line = f"uv pip install --preview-features wheel-variants --index {address}/variants/torch213/simple/ relu"
+    (tmp_path / "env").mkdir()
+    found = install(line, "uv", tmp_path / "env", mirrors[1])
+    assert "torch213-cxx11-c" in (found["relu"] / "__init__.py").read_text()
+    assert found["torch"].read_text() == "version = '2.13.0'\n"
+    assert list(found["relu"].parent.glob("relu-*.dist-info/variant.json"))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from typing import NamedTuple
 from unittest.mock import Mock
 
 import pytest
-from packaging.version import Version
 
 from builder.audit import gpus
 from builder.binary import device_code
@@ -27,6 +26,7 @@ from builder.wheel.archive import Bytes
 from tests.given.device_code import ARCH_SPECIFIC, FAMILY_SPECIFIC, bundle, fatbin, image
 from tests.given.files import tree
 from tests.given.servers import serving_folder
+from tests.given.uv_tool import needs_variants
 from tests.wheels import library, make, package
 
 variantlib = pytest.importorskip("variantlib.api")
@@ -87,14 +87,6 @@ def label(folder):
     (path,) = folder.glob("demo-*.dist-info/variant.json")
     (found,) = json.loads(path.read_text())["variants"]
     return "for every machine" if found == variants.NULL else found
-
-
-def uv_version():
-    said = subprocess.run([sys.executable, "-m", "uv", "--version"], capture_output=True, text=True, check=True)
-    return Version(said.stdout.split()[1])
-
-
-needs_variants = pytest.mark.skipif(uv_version() < Version("0.13"), reason="this uv knows no wheel variants")
 
 
 @pytest.fixture
