@@ -60,6 +60,7 @@ FLOW = (
     "port",
     "repro",
     "torch_day",
+    "diff",
     "cli",
     "__main__",
 )

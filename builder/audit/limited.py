@@ -10,8 +10,11 @@ import resource
 import signal
 import traceback
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from builder import codec, json_text, terminal
 from builder.audit import BUDGET, CHECKS, gpus, hub_layout, judge, reading
@@ -59,11 +62,34 @@ def run(wheel: Wheel, *, with_resources: bool = False) -> Judged:
     return Judged(report=report, gpus=gpus.of(subject), resources=subject.resources if with_resources else None)
 
 
+class CostlyError(Exception):
+    """A wheel that takes more to read than a wheel of its size may."""
+
+    def __init__(self, what: str, allowed: str) -> None:
+        super().__init__(f"to judge it takes more {what} than a wheel of its size may: {allowed}")
+        self.what = what
+
+
 def run_limited(path: Path, *, sizes: bool = False, with_resources: bool = False) -> Judged:
     """Judge a wheel, or a variant of a hub layout; one that costs more than its size allows has a finding.
 
     Raises:
         WheelError: the file is damaged, or is not a wheel.
+    """
+    try:
+        return codec.decode(Judged, answered(path, partial(_audited, path, sizes=sizes, with_resources=with_resources)))
+    except CostlyError as error:
+        remedy = "build it again; a wheel that was built by `builder build` takes a fraction of that"
+        finding = Finding(path.name, BUDGET, error.what, str(error), remedy)
+        return Judged(report=AuditReport(wheel=path.name, rules=tuple(CHECKS), findings=(finding,)))
+
+
+def answered(path: Path, work: Callable[[], object]) -> Any:
+    """Return, as JSON values, the dataclass that `work` reads of a wheel or a variant in a limited process.
+
+    Raises:
+        CostlyError: it takes more processor time or memory than the size of the wheel allows.
+        WheelError: `work` raises an error.
     """
     try:
         size = hub_layout.size_of(path) if hub_layout.is_folder(path) else path.stat().st_size
@@ -77,25 +103,21 @@ def run_limited(path: Path, *, sizes: bool = False, with_resources: bool = False
         child = os.fork()
     if child == 0:
         os.close(reader)
-        _judge(path, writer, seconds=seconds, memory=memory, sizes=sizes, with_resources=with_resources)
+        _work(work, writer, seconds=seconds, memory=memory)
     os.close(writer)
     code, text = _answer(reader, child)
     if code == _BUG:
         raise BugError("the process that judged the wheel failed by a mistake of its own")
     if code != 0:
         timed_out = code == -signal.SIGXCPU
-        what, allowed = ("processor time", f"{seconds} s") if timed_out else ("memory", f"{memory >> 20} MiB")
-        why = f"to judge it takes more {what} than a wheel of its size may: {allowed}"
-        remedy = "build it again; a wheel that was built by `builder build` takes a fraction of that"
-        finding = Finding(path.name, BUDGET, what, why, remedy)
-        return Judged(report=AuditReport(wheel=path.name, rules=tuple(CHECKS), findings=(finding,)))
+        raise CostlyError(*("processor time", f"{seconds} s") if timed_out else ("memory", f"{memory >> 20} MiB"))
     answer = json.loads(text)
     if "error" in answer:
         raise WheelError(answer["error"], help=answer["help"])
-    return codec.decode(Judged, answer)
+    return answer["read"]
 
 
-def _judge(path: Path, writer: int, *, seconds: int, memory: int, sizes: bool, with_resources: bool) -> None:
+def _work(work: Callable[[], object], writer: int, *, seconds: int, memory: int) -> None:
     """Write the answer of the child and end it, without running the parent's exit handlers."""
     code = _BUG
     try:
@@ -104,7 +126,7 @@ def _judge(path: Path, writer: int, *, seconds: int, memory: int, sizes: bool, w
         _limit(resource.RLIMIT_CORE, 0)
         signal.signal(signal.SIGXCPU, signal.SIG_DFL)
         with os.fdopen(writer, "w", encoding="ascii") as stream:
-            stream.write(_audited(path, sizes=sizes, with_resources=with_resources))
+            stream.write(json_text.line(_read(work)))
         code = 0
     except MemoryError:
         code = _NO_MEMORY
@@ -114,6 +136,13 @@ def _judge(path: Path, writer: int, *, seconds: int, memory: int, sizes: bool, w
         if code == _BUG:
             terminal.err(traceback.format_exc().rstrip())
         os._exit(code)
+
+
+def _read(work: Callable[[], object]) -> dict[str, Any]:
+    try:
+        return {"read": codec.encode(work())}
+    except BuilderError as error:
+        return {"error": error.message, "help": error.help}
 
 
 def _held() -> int:
@@ -131,16 +160,12 @@ def _limit(kind: int, value: int) -> None:
         resource.setrlimit(kind, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
 
 
-def _audited(path: Path, *, sizes: bool, with_resources: bool) -> str:
-    """Return the answer of the child: what it judged, or why it cannot."""
-    try:
-        if hub_layout.is_folder(path):
-            return json_text.line(codec.encode(_of_variant(path, with_resources=with_resources)))
-        wheel = Wheel.read(path)
-        judged = run(wheel, with_resources=with_resources)
-        return json_text.line(codec.encode(replace(judged, sizes=sizes_of(wheel)) if sizes else judged))
-    except BuilderError as error:
-        return json_text.line({"error": error.message, "help": error.help})
+def _audited(path: Path, *, sizes: bool, with_resources: bool) -> Judged:
+    if hub_layout.is_folder(path):
+        return _of_variant(path, with_resources=with_resources)
+    wheel = Wheel.read(path)
+    judged = run(wheel, with_resources=with_resources)
+    return replace(judged, sizes=sizes_of(wheel)) if sizes else judged
 
 
 def _of_variant(folder: Path, *, with_resources: bool) -> Judged:

@@ -105,13 +105,14 @@ def of(wheel: Wheel) -> WheelSizes:
         code: tuple[CodeSize, ...] = ()
         if member.size:
             with unpacked(member) as data:
-                code = tuple(_code(name, data)) if is_library(name, data[:HEAD]) else ()
+                code = tuple(of_library(name, data)) if is_library(name, data[:HEAD]) else ()
         files.append(FileSize(name=name, size=member.size, code=code))
     files.sort(key=lambda file: (-file.size, file.name))
     return WheelSizes(packed=wheel.path.stat().st_size, files=tuple(files))
 
 
-def _code(name: str, data: Data) -> Iterator[CodeSize]:
+def of_library(name: str, data: Data) -> Iterator[CodeSize]:
+    """Yield the device code of a library, the largest first; nothing of one that cannot be read."""
     sizes: Counter[Image] = Counter()
     plain: Counter[Image] = Counter()
     pieces: Counter[Image] = Counter()

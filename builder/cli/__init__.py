@@ -14,6 +14,7 @@ COMMANDS = {
     "bundle": "Lay wheels out for the hub.",
     "check": "Find what is wrong with a kernel before it is built.",
     "completion": "Print the completion script of a shell.",
+    "diff": "Show what changed between two builds, and what breaks.",
     "docs": "Show the documentation, or one text for coding agents.",
     "doctor": "Show this machine, its toolchains and the cells it can build.",
     "index": "Make a static package index of wheels.",

@@ -1,0 +1,1 @@
+"""Compare two builds of a kernel, and say which changes break what their versions promise."""
