@@ -20,7 +20,7 @@ from builder import codec, json_text, terminal
 from builder.audit import BUDGET, CHECKS, gpus, hub_layout, judge, reading
 from builder.audit.gpus import GpuCode
 from builder.audit.report import AuditReport, Finding
-from builder.audit.resources import WheelResources
+from builder.audit.resources import Gathering, WheelResources
 from builder.audit.sizes import WheelSizes
 from builder.audit.sizes import of as sizes_of
 from builder.audit.subject import AuditPromise
@@ -57,7 +57,7 @@ def run(wheel: Wheel, *, with_resources: bool = False) -> Judged:
     Raises:
         WheelError: the file is damaged.
     """
-    subject = reading.read(wheel, plan=AuditPromise(), with_resources=with_resources)
+    subject = reading.read(wheel, plan=AuditPromise(), functions=Gathering() if with_resources else None)
     report = AuditReport(wheel=wheel.path.name, rules=tuple(CHECKS), findings=judge(subject))
     return Judged(report=report, gpus=gpus.of(subject), resources=subject.resources if with_resources else None)
 

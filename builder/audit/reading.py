@@ -45,8 +45,8 @@ _MOST_PLACES = 1 << 20
 """The most places in the code that may look like such a constant; a real library has a few dozen."""
 
 
-def read(wheel: Wheel, *, plan: AuditPromise, with_resources: bool = False) -> Subject:
-    """Read every member of `wheel` once; the functions of device code where they are asked for, or limited.
+def read(wheel: Wheel, *, plan: AuditPromise, functions: resources.Gathering | None = None) -> Subject:
+    """Read every member of `wheel` once; the functions of device code where something gathers them, or limits them.
 
     Raises:
         WheelError: a member cannot be unpacked.
@@ -56,7 +56,6 @@ def read(wheel: Wheel, *, plan: AuditPromise, with_resources: bool = False) -> S
     files: dict[str, MemberFile] = {}
     texts: dict[str, bytes] = {}
     judged: list[Library | Finding] = []
-    functions = resources.Gathering() if with_resources else None
     for name, member in wheel.members.items():
         folder, _, file = name.rpartition("/")
         describes = name in described or (folder == (package or "") and _IN_PACKAGE.fullmatch(file) is not None)

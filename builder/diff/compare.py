@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from builder.diff import device_code, facts, library, python_api
+from builder.diff import device_code, facts, library, ops, python_api
 from builder.diff.changes import Change, Difference
+from builder.diff.ops import Build, Loading
 from builder.diff.sides import Side
 from builder.matrix.variant import Variant
 
 
-def sides(before: Side, after: Side) -> Iterator[Difference]:
+def sides(before: Side, after: Side, loading: Loading | None) -> Iterator[Difference]:
     """Yield the difference of each variant; a single build of each is compared with the other, whatever its variant.
 
     Raises:
@@ -17,12 +18,12 @@ def sides(before: Side, after: Side) -> Iterator[Difference]:
     """
     if len(before.builds) == len(after.builds) == 1:
         (old, old_path), (new, new_path) = *before.builds.items(), *after.builds.items()
-        yield pair(old, new, old_path, new_path)
+        yield pair(old, new, old_path, new_path, loading)
         return
     for variant in sorted({*before.builds, *after.builds}):
         one, other = before.builds.get(variant), after.builds.get(variant)
         if one is not None and other is not None:
-            yield pair(variant, variant, one, other)
+            yield pair(variant, variant, one, other, loading)
             continue
         name = (one or other or Path()).name
         lost = other is None
@@ -33,26 +34,30 @@ def sides(before: Side, after: Side) -> Iterator[Difference]:
         yield Difference(variant=variant, before=change.before, after=change.after, changes=(change,))
 
 
-def pair(old_name: str, new_name: str, before: Path, after: Path) -> Difference:
-    """Return the difference of two builds of a kernel.
+def pair(old_name: str, new_name: str, before: Path, after: Path, loading: Loading | None) -> Difference:
+    """Return the difference of two builds of a kernel; without `loading`, neither is loaded.
 
     Raises:
         WheelError: one is damaged.
     """
     old, new = facts.of(before), facts.of(after)
     api, not_read = python_api.compare(before, after)
+    variants = _variant(old_name), _variant(new_name)
+    first = Build(path=before, facts=old, variant=variants[0])
+    own, not_loaded = ops.compare(first, Build(path=after, facts=new, variant=variants[1]), loading)
     notes = [f"the functions of {name}: {why}" for each in (old, new) for name, why in each.unreadable.items()]
     return Difference(
         variant=new_name,
         before=before.name,
         after=after.name,
         changes=(
+            *own,
             *api,
             *device_code.compare(old, new),
-            *library.compare(old, new, (_variant(old_name), _variant(new_name))),
+            *library.compare(old, new, variants),
             *library.identity(old, new),
         ),
-        notes=tuple(filter(None, (*notes, not_read))),
+        notes=tuple(filter(None, (*notes, not_loaded, not_read))),
     )
 
 

@@ -1,6 +1,5 @@
 """The facts about a wheel that are compared, read from its bytes without loading it."""
 
-import contextlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,9 +10,8 @@ from typing import Any
 
 from builder import audit, codec, untrusted
 from builder.audit import gpus, hub_layout, limited, reading, sizes
-from builder.audit.library_members import HEAD, is_library, unpacked
 from builder.audit.report import Finding
-from builder.audit.resources import Compiled
+from builder.audit.resources import Compiled, Gathering
 from builder.audit.sizes import CodeSize
 from builder.audit.subject import AuditPromise, Library, Subject
 from builder.binary.elf_file import Data
@@ -24,7 +22,8 @@ from builder.wheel.archive import Wheel, WheelError
 
 _ID_END = re.compile(r"_[0-9a-f]{7,}$", re.ASCII)
 _ARROW, _END = b") -> ", b"\0"
-_SCHEMA = re.compile(r"[A-Za-z_][\w:]*(\.\w+)?\([^\n]*\) -> [^\n]+", re.ASCII)
+_SCHEMA = re.compile(rb"[A-Za-z_][\w:]{0,199}(\.\w{1,99})?\([ -z|~]*\) -> [ -z|~]+$", re.ASCII)
+"""The first text of a section may follow a number, of which the last byte is not zero."""
 _LONGEST_SCHEMA = 8192
 _MOST_SCHEMAS = 4096
 
@@ -105,11 +104,11 @@ def shared_names(metadata: KernelMetadata) -> Mapping[str, str]:
 
 def _read(path: Path) -> Facts:
     wheel = opened(path)
-    subject = reading.read(wheel, plan=AuditPromise(), with_resources=True)
+    gathering = _Gathering()
+    subject = reading.read(wheel, plan=AuditPromise(), functions=gathering)
     names = shared_names(subject.metadata)
     resources = subject.resources
     functions = () if resources is None else resources.functions
-    code, schemas = _measured(wheel)
     return Facts(
         name=path.name,
         tags=subject.tags,
@@ -117,11 +116,11 @@ def _read(path: Path) -> Facts:
         fields=_fields(subject),
         materials=tuple(_materials(wheel)),
         libraries={_renamed(each.name, names): _library(each, names) for each in subject.libraries},
-        code={_renamed(name, names): found for name, found in code.items()},
+        code={_renamed(name, names): found for name, found in gathering.code.items()},
         functions=tuple(replace(each, library=_renamed(each.library, names)) for each in functions),
         unreadable={} if resources is None else resources.unreadable,
         gpus={f"{each.gpu.names[0]} ({each.gpu.arch})": each.text for each in gpus.of(subject) if each.runs},
-        schemas=schemas,
+        schemas=tuple(sorted(gathering.schemas)),
         findings=tuple(_told(audit.judge(subject), names)),
     )
 
@@ -148,29 +147,29 @@ def _library(library: Library, names: Mapping[str, str]) -> LibraryFacts:
     )
 
 
-def _measured(wheel: Wheel) -> tuple[dict[str, tuple[CodeSize, ...]], tuple[str, ...]]:
-    """Return the device code of each library, and the texts that look like schemas."""
-    code: dict[str, tuple[CodeSize, ...]] = {}
-    schemas: set[str] = set()
-    for name, member in wheel.members.items():
-        if member.size:
-            with unpacked(member) as data:
-                if is_library(name, data[:HEAD]):
-                    code[name] = tuple(sizes.of_library(name, data))
-                    schemas.update(islice(_schemas(data), _MOST_SCHEMAS))
-    return code, tuple(sorted(schemas))
+@dataclass(slots=True)
+class _Gathering(Gathering):
+    """The functions of libraries, the sizes of their code, and the texts that look like schemas."""
+
+    code: dict[str, tuple[CodeSize, ...]] = field(default_factory=dict)
+    schemas: set[str] = field(default_factory=set)
+
+    def add(self, name: str, data: Data) -> None:
+        """Read a library."""
+        Gathering.add(self, name, data)
+        self.code[name] = tuple(sizes.of_library(name, data))
+        self.schemas.update(islice(_schemas(data), _MOST_SCHEMAS))
 
 
 def _schemas(data: Data) -> Iterator[str]:
     """Yield each text that ends with a zero and looks like the schema of an op."""
-    at = data.find(_ARROW)
+    at = data.find(_ARROW, 0)  # that of a map begins where it was written last
     while at >= 0:
         end = data.find(_END, at, at + _LONGEST_SCHEMA)
         start = data.rfind(_END, max(at - _LONGEST_SCHEMA, 0), at) + 1
-        with contextlib.suppress(UnicodeDecodeError):
-            text = bytes(data[start:end]).decode("ascii") if end > start > 0 else ""
-            if _SCHEMA.fullmatch(text) and "{" not in text:
-                yield text
+        found = _SCHEMA.search(bytes(data[start:end])) if end > start else None
+        if found is not None:
+            yield found[0].decode()
         at = data.find(_ARROW, at + 1)
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "Setup",
     "begun",
     "check_imports",
+    "described",
     "keep_bytecode",
     "load",
 ]
@@ -50,6 +51,16 @@ def load(
     """
     found = ask(setup, _question(setup, ops, extensions or {}), early=early)
     return _Import(setup=setup, ops=ops, extensions=extensions or {}, found=found, named=named).judged()
+
+
+def described(
+    setup: Setup, *, ops: str, extensions: Mapping[str, str], names: Mapping[str, str], before: Mapping[str, str]
+) -> ImportReport:
+    """Load a package and describe its ops, without judging it.
+
+    `names` has a namespace that all builds share for each of its own, and `before` the schemas of another build.
+    """
+    return ask(setup, {**_question(setup, ops, extensions), "describe": dict(names), "before": dict(before)})
 
 
 def check_imports(setup: Setup, *, ops: str, extensions: Mapping[str, str] | None = None) -> LoadTest | None:

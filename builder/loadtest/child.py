@@ -26,7 +26,7 @@ def main() -> None:
     asked = json.loads(sys.argv[1])
     for folder in asked["folders"]:
         site.addsitedir(folder)  # not PYTHONPATH, since packages have .pth files
-    found: Found = {"library": None, "failure": None, "ops": {}}
+    found: Found = {"library": None, "failure": None, "ops": {}, "described": {}}
     asked.update(_question(asked))
     sys.path.insert(0, asked["parent"])
     try:
@@ -51,6 +51,7 @@ def main() -> None:
         found["failure"] = _failure(asked, error)
     if not asked["stand-in"]:
         found["ops"] = _ops(asked)
+        found["described"] = _described(asked, found["ops"])
     pathlib.Path(asked["result"]).write_text(json.dumps({**found, "done": True}), encoding="utf-8")
     _end()
 
@@ -155,6 +156,55 @@ def _ops(asked: Asked) -> dict[str, list[str]]:
     has = torch._C._dispatch_has_kernel_for_dispatch_key  # noqa: SLF001  the only place that knows
     keys = (asked["key"], "CompositeExplicitAutograd", "CompositeImplicitAutograd")
     return {**{name: [key for key in keys if has(name, key)] for name in names}, **functions}
+
+
+KEYS = ("CPU", "CUDA", "XPU", "MPS", "PrivateUse1", "Meta", "AutogradCPU", "AutogradCUDA", "AutogradXPU", "AutogradMPS",
+        "AutocastCPU", "AutocastCUDA", "CompositeExplicitAutograd", "CompositeImplicitAutograd")  # fmt: skip
+"""The dispatch keys for which kernels register ops."""
+ALL_TENSORS = ("Meta", "CompositeExplicitAutograd", "CompositeImplicitAutograd")
+"""The keys whose kernels also run for fake tensors."""
+
+
+def _described(asked: Asked, ops: dict[str, list[str]]) -> Found:
+    """Return each op by the name that all builds share, and what torch says of its schema beside the one `before`."""
+    names = [name for name in ops if "::" in name] if "describe" in asked else []
+    found: Found = {}
+    for name in names:
+        torch = sys.modules["torch"]
+        base, _, overload = name.partition(".")
+        schema = torch._C._get_schema(base, overload)  # noqa: SLF001  the only place that knows
+        namespace, _, own = name.partition("::")
+        shared = asked["describe"].get(namespace, namespace)
+        text = str(schema).replace(namespace + "::", shared + "::")
+        keys = [key for key in KEYS if torch._C._dispatch_has_kernel_for_dispatch_key(name, key)]  # noqa: SLF001
+        found[shared + "::" + own] = {
+            "schema": text,
+            "keys": keys,
+            "fake": bool({*keys}.intersection(ALL_TENSORS)) or _has_fake(name),
+            "mutable": bool(schema.is_mutable),
+            "fits": _fits(text, asked["before"].get(shared + "::" + own)),
+        }
+    return found
+
+
+def _has_fake(name: str) -> bool:
+    try:
+        from torch._library.simple_registry import singleton  # noqa: PLC0415  an old torch has none
+
+        return singleton.find(name).fake_impl.kernel is not None
+    except (ImportError, AttributeError):
+        return False
+
+
+def _fits(text: str, before: "str | None") -> bool:
+    """Whether torch's parser says that calls of the schema `before` are calls of this one."""
+    if before is None or text == before:
+        return True
+    parse = sys.modules["torch"]._C.parse_schema  # noqa: SLF001
+    try:
+        return bool(parse(text).is_backward_compatible_with(parse(before)))
+    except RuntimeError:
+        return False
 
 
 def _exports(asked: Asked) -> dict[str, list[str]]:

@@ -33,6 +33,8 @@ class ImportReport:
     failure: Mapping[str, Any] | None = None
     """The exception of the import, with its causes."""
     ops: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    described: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The schema, dispatch keys and fake kernel of each op, where the question asks to `describe` them."""
     died: str | None = None
     """The end of the process in words, if it reported nothing."""
 
@@ -86,7 +88,7 @@ class LoadProcess:
             how = f"signal {-code}" if code < 0 else f"exit code {code}"
             return ImportReport(died=f"the process ended with {how}" + (f": {last}" if last else ""))
         ops = {name: tuple(keys) for name, keys in told["ops"].items()}
-        return ImportReport(library=told["library"], failure=told["failure"], ops=ops)
+        return ImportReport(library=told["library"], failure=told["failure"], ops=ops, described=told["described"])
 
 
 @contextlib.contextmanager

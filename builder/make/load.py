@@ -3,7 +3,7 @@
 import contextlib
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -182,12 +182,20 @@ def libraries(job: Job, package: Path | None, scratch: Path) -> tuple[Path, ...]
     """
     if job.toolchain is None or job.cell.backend is Backend.CPU:
         return ()
-    cuda, folder = job.toolchain.cuda, scratch / "stand-ins"
-    search = [job.site_packages / "torch/lib", *sorted(job.site_packages.glob("nvidia/*/lib"))]
-    search += [] if cuda is None else [cuda.path.parent.parent / "lib64"]
+    cuda = job.toolchain.cuda
+    packages = [*([] if package is None else [package]), *job.test_packages.kernel_folders]
+    more = () if cuda is None else (cuda.path.parent.parent / "lib64",)
+    return loader_folders(job.site_packages, packages, scratch, cc=job.toolchain.cc.path, more=more)
+
+
+def loader_folders(
+    site_packages: Path, packages: Iterable[Path], scratch: Path, *, cc: Path, more: tuple[Path, ...] = ()
+) -> tuple[Path, ...]:
+    """Return folders with the GPU libraries that torch and packages need, from wheels, from `more` or as stand-ins."""
+    folder = scratch / "stand-ins"
+    search = (site_packages / "torch/lib", *sorted(site_packages.glob("nvidia/*/lib")), *more)
     # Python loads torch's own module first, which needs more libraries than the kernel.
-    loaded = sorted((job.site_packages / "torch").glob("_C.*.so"))
-    loaded += [] if package is None else sorted(package.rglob("*.so"))
-    loaded += [path for kernel in job.test_packages.kernel_folders for path in sorted(kernel.rglob("*.so"))]
-    standin.make(standin.missing(loaded, search=tuple(search)), folder, cc=job.toolchain.cc.path)
+    loaded = sorted((site_packages / "torch").glob("_C.*.so"))
+    loaded += [path for package in packages for path in sorted(package.rglob("*.so"))]
+    standin.make(standin.missing(loaded, search=search), folder, cc=cc)
     return (folder, *search)

@@ -61,18 +61,24 @@ def of_load_test(job: Job, *, written: bool = False) -> SandboxPaths:
 
 
 def _python(job: Job, python: Path) -> Iterator[Path]:
-    """Yield the folders of an interpreter; for a virtual environment, also those of its base Python."""
-    home = _home(job)
-    if job.environment is None:
+    return of_python(python, environment=job.environment, home=_home(job))
+
+
+def of_python(python: Path, *, environment: Path | None, home: Path | None) -> Iterator[Path]:
+    """Yield the folders of an interpreter; for a virtual environment, also those of its base Python.
+
+    `environment` is the pinned one, which is shown as a whole; None for an interpreter of this machine.
+    """
+    if environment is None:
         yield from prefixes_of(python, home=home)
     for line in _lines(python.parent.parent / "pyvenv.cfg"):
         name, _, value = line.partition("=")
         if name.strip() == "home":
             yield from prefixes_of(Path(value.strip()) / python.name, home=home)
-    if job.environment is None:
+    if environment is None:
         for file in sorted((python.parent.parent / "lib").glob("python3*/site-packages/*.pth")):
             yield from (Path(line.strip()) for line in _lines(file) if line.startswith("/"))
-    while job.environment is not None and python.is_symlink() and python.is_relative_to(job.environment):
+    while environment is not None and python.is_symlink() and python.is_relative_to(environment):
         python = python.parent / python.readlink()
     yield from prefixes_of(python, home=home)
 

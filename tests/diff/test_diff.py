@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from builder import cli
+from builder.diff import ops
 from builder.matrix.variant import Variant
 from builder.wheel.archive import Bytes
 from tests import wheels
@@ -41,7 +42,7 @@ def diff(capsys):
     """Compare two builds; return the exit code, and the changes of the only variant by part and subject."""
 
     def run(before, after):
-        code = cli.run(["diff", "--json", str(before), str(after)])
+        code = cli.run(["diff", "--no-load", "--json", str(before), str(after)])
         (found,) = json.loads(capsys.readouterr().out)["variants"]
         return code, {(each["part"], each["subject"]): each for each in found["changes"]}
 
@@ -50,7 +51,7 @@ def diff(capsys):
 
 def test_a_wheel_does_not_differ_from_itself(make, capsys):
     path = str(make("a"))
-    assert cli.run(["diff", path, path]) == 0
+    assert cli.run(["diff", "--no-load", path, path]) == 0
     assert f"{VARIANT}: nothing changed\n" in capsys.readouterr().out
 
 
@@ -137,16 +138,16 @@ def test_folders_are_compared_by_variant_and_a_lost_one_breaks(make, capsys):
     make("a")
     make("a", variant=other)
     after = make("b").parent
-    assert cli.run(["diff", str(after.parent / "a"), str(after)]) == 1
+    assert cli.run(["diff", "--no-load", str(after.parent / "a"), str(after)]) == 1
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert f"{other}: lost" in lines
     assert lines[-3:] == ["variant result", f"{other} lost", f"{VARIANT} nothing changed"]
-    assert cli.run(["diff", str(after), str(after.parent / "a")]) == 0
+    assert cli.run(["diff", "--no-load", str(after), str(after.parent / "a")]) == 0
 
 
 def test_markdown_has_a_row_for_each_change_and_no_markup_of_a_stranger(make, capsys):
     after = make("b", device(SPILLING, ROOMY), requires=("torch==2.13.*", "numpy"))
-    assert cli.run(["diff", "--format", "markdown", str(make("a")), str(after)]) == 1
+    assert cli.run(["diff", "--no-load", "--format", "markdown", str(make("a")), str(after)]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert "| **breaking** | library | `numpy` | `-` | `numpy` | it is required, and was not |" in lines
     assert all(line.count("|") == 7 for line in lines if line.startswith("|"))
@@ -169,21 +170,21 @@ def test_an_index_stands_for_a_version_or_the_newest_one_of_the_other_kernel(sit
     assert diff(folder, new) == (0, {})
     assert ("device code", "8.0 tile(float*)") in diff(f"{folder}==1.0.0", new)[1]
     with pytest.raises(SystemExit):
-        sys.exit(cli.run(["diff", f"{folder}==3", str(new)]))
+        sys.exit(cli.run(["diff", "--no-load", f"{folder}==3", str(new)]))
     assert f"'{folder}' has no demo 3\n  help: it has 1.0.0, 1.1.0" in capsys.readouterr().err
 
 
 def test_an_index_with_a_file_that_it_does_not_name_is_refused(site, capsys):
     folder, (old, _) = site
     (folder / "files" / old.name).write_bytes(b"other")
-    assert cli.run(["diff", f"{folder}==1.0.0", str(old)]) == 2
+    assert cli.run(["diff", "--no-load", f"{folder}==1.0.0", str(old)]) == 2
     assert "is not the file that its builder-index.json names" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("what", ["nothing", "no wheels"])
 def test_what_is_no_build_is_refused(tmp_path, what, capsys):
     (tmp_path / "no wheels").mkdir()
-    assert cli.run(["diff", str(tmp_path / what), str(tmp_path / what)]) == 2
+    assert cli.run(["diff", "--no-load", str(tmp_path / what), str(tmp_path / what)]) == 2
     assert what in capsys.readouterr().err
 
 
@@ -201,5 +202,57 @@ def test_the_python_api_is_compared_where_griffe_is_installed(make, diff):
 
 def test_without_griffe_the_report_says_what_installs_it(make, capsys, monkeypatch):
     monkeypatch.setattr("builder.diff.python_api.find_spec", lambda _: None)
-    cli.run(["diff", str(make("a")), str(make("b"))])
+    cli.run(["diff", "--no-load", str(make("a")), str(make("b"))])
     assert "note: the Python API: griffe is not installed: python -m pip install" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "breaks"),
+    [
+        pytest.param(SCHEMA, b"", True, id="lost"),
+        pytest.param(b"", SCHEMA, False, id="new"),
+        pytest.param(SCHEMA, SCHEMA.replace(b"=1", b"=2"), True, id="changed, and nothing judges it"),
+        pytest.param(SCHEMA, b"\0\0\0@" + SCHEMA[1:], None, id="after a number"),
+    ],
+)
+def test_what_is_not_loaded_has_the_schemas_in_its_libraries(make, capsys, before, after, breaks):
+    paths = [make(name, device(ROOMY, ROOMY) + text) for name, text in (("a", before), ("b", after))]
+    code = cli.run(["diff", "--no-load", "--json", *map(str, paths)])
+    (found,) = json.loads(capsys.readouterr().out)["variants"]
+    changed = [each["breaking"] for each in found["changes"] if (each["part"], each["subject"]) == ("ops", "tile")]
+    assert (code, changed) == (int(bool(breaks)), [] if breaks is None else [breaks])
+    assert "neither build was loaded" in found["notes"][0]
+
+
+OP = {"schema": "k::f(Tensor x) -> Tensor", "keys": ["CPU", "Meta"], "fake": True, "mutable": False, "fits": True}
+
+
+@pytest.mark.parametrize(
+    ("changed", "subject", "breaks"),
+    [
+        pytest.param({}, None, "", id="nothing"),
+        pytest.param({"keys": ["CPU", "CUDA", "Meta"]}, "k::f, dispatch keys", "", id="a key more"),
+        pytest.param({"keys": ["Meta"]}, "k::f, dispatch keys", "it has no kernel for CPU any more", id="a key less"),
+        pytest.param({"fake": False}, "k::f, fake kernel", "torch.compile needs it", id="no fake kernel"),
+        pytest.param({"schema": "k::f(Tensor x, int n=1) -> Tensor"}, "k::f", "", id="a schema that fits"),
+        pytest.param({"schema": "k::f(Tensor x, int n) -> Tensor", "fits": False}, "k::f",
+                     "torch's parser: calls of the schema before do not fit", id="a schema that does not"),
+        pytest.param({"schema": "k::f(Tensor(a!) x) -> Tensor", "mutable": True}, "k::f",
+                     "what it changes in place is different", id="in place"),
+    ],
+)  # fmt: skip
+def test_what_the_dispatcher_says_of_an_op_breaks_where_a_call_would(changed, subject, breaks):
+    found = [(each.subject, each.breaks) for each in ops.of_dispatcher({"k::f": OP}, {"k::f": {**OP, **changed}})]
+    assert found == ([] if subject is None else [(subject, breaks)])
+
+
+def test_an_op_that_nothing_registers_any_more_breaks():
+    assert [each.breaking for each in ops.of_dispatcher({"k::f": OP}, {})] == [True]
+    assert [each.breaking for each in ops.of_dispatcher({}, {"k::f": OP})] == [False]
+
+
+def test_a_torch_that_is_not_here_is_said_and_loads_nothing(make, capsys, tmp_path):
+    cli.run(["diff", "--json", "--store", str(tmp_path / "store"), "--python", sys._base_executable,  # noqa: SLF001
+             str(make("a")), str(make("b"))])  # fmt: skip
+    (found,) = json.loads(capsys.readouterr().out)["variants"]
+    assert "only schemas in the libraries: " in found["notes"][0]
