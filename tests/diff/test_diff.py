@@ -12,6 +12,7 @@ from builder.matrix.variant import Variant
 from builder.wheel.archive import Bytes
 from tests import wheels
 from tests.given.device_code import LOAD, STORE, compiled, fatbin, image
+from tests.given.servers import serving_folder
 
 VARIANT = Variant.parse("torch213-cxx11-cu130-x86_64-linux")
 LIBRARY = "_demo_cuda_0123456.abi3.so"
@@ -172,6 +173,25 @@ def test_an_index_stands_for_a_version_or_the_newest_one_of_the_other_kernel(sit
     with pytest.raises(SystemExit):
         sys.exit(cli.run(["diff", "--no-load", f"{folder}==3", str(new)]))
     assert f"'{folder}' has no demo 3\n  help: it has 1.0.0, 1.1.0" in capsys.readouterr().err
+
+
+def test_an_index_at_a_url_is_fetched(site, diff, capsys):
+    folder, (old, _) = site
+    capsys.readouterr()
+    with serving_folder(folder) as address:
+        assert diff(f"{address}/==1.0.0", old) == (0, {})
+
+
+def test_the_variants_of_a_hub_layout_are_compared(make, capsys, tmp_path):
+    layouts = []
+    for name, *code in (("a", device(ROOMY, ROOMY)), ("b", device(SPILLING, ROOMY))):
+        layouts.append(str(tmp_path / f"layout of {name}"))
+        assert cli.run(["bundle", str(make(name, *code)), "--output", layouts[-1]]) == 0
+    capsys.readouterr()
+    assert cli.run(["diff", "--no-load", *layouts]) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert lines[0] == f"{VARIANT}: 1 change, none breaking"
+    assert any(line.startswith("fine 8.0 tile(float*) 40 registers, spills: none") for line in lines)
 
 
 def test_an_index_with_a_file_that_it_does_not_name_is_refused(site, capsys):
