@@ -15,7 +15,7 @@ from builder.audit.resources import Compiled, Gathering
 from builder.audit.sizes import CodeSize
 from builder.audit.subject import AuditPromise, Library, Subject
 from builder.binary.elf_file import Data
-from builder.metadata import KernelMetadata
+from builder.metadata import METADATA_FILE, KernelMetadata
 from builder.untrusted import UntrustedError
 from builder.wheel import fields
 from builder.wheel.archive import Wheel, WheelError
@@ -94,6 +94,19 @@ def opened(path: Path) -> Wheel:
         WheelError: it is damaged, or is no wheel.
     """
     return hub_layout.read_variant(path) if hub_layout.is_folder(path) else Wheel.read(path)
+
+
+def module_of(wheel: Wheel) -> str:
+    """Return the folder of a wheel's package, whose name was checked when the wheel was opened.
+
+    Raises:
+        WheelError: it has none with a metadata.json.
+    """
+    tops = sorted({name.partition("/")[0] for name in wheel.members if name.count("/") == 1})
+    found = next((top for top in tops if f"{top}/{METADATA_FILE}" in wheel.members), None)
+    if found is None:
+        raise WheelError(f"'{wheel.path.name}' has no package with a {METADATA_FILE}")
+    return found
 
 
 def shared_names(metadata: KernelMetadata) -> Mapping[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 from builder import loadtest, pins, sandbox
 from builder.config import Backend, Framework, Version
 from builder.diff.changes import Change
-from builder.diff.facts import Facts, opened, shared_names
+from builder.diff.facts import Facts, module_of, opened, shared_names
 from builder.environment import pinned
 from builder.errors import BuilderError
 from builder.loadtest.process import ImportReport
@@ -17,6 +17,7 @@ from builder.make import load, sandbox_contents
 from builder.make.job import PinnedPackages
 from builder.matrix import Cell
 from builder.matrix.variant import Variant
+from builder.metadata import ID
 from builder.pins import MissingPinsError, Requirement
 from builder.plan.installed import framework_of
 from builder.toolchain.this_machine import installed_frameworks
@@ -114,15 +115,17 @@ def _described(build: Build, loading: Loading, before: Mapping[str, str]) -> _De
         raise BuilderError(f"what is compared is loaded only in a sandbox, and there is none: {why}")
     if build.variant is None:
         raise BuilderError(f"'{build.path.name}' is of no variant")
+    metadata = build.facts.kernel
+    if metadata.ops is None or ID.fullmatch(metadata.ops) is None:
+        raise BuilderError(f"the metadata of '{build.path.name}' names no library")
     cell = cell_of(build.variant)
     python, site_packages, visible = _place(cell, loading)
-    metadata = build.facts.kernel
     with tempfile.TemporaryDirectory(prefix="builder-diff-") as folder:
         root = Path(folder) / "installed"
         root.mkdir()
         wheel = opened(build.path)
         unpack(wheel, root)
-        package = root / str(metadata.name).replace("-", "_")
+        package = root / module_of(wheel)
         folders: tuple[Path, ...] = ()
         if cell.backend is not Backend.CPU and not cell.noarch and loading.cc is not None:
             folders = load.loader_folders(site_packages, [package], Path(folder), cc=loading.cc)
@@ -135,9 +138,7 @@ def _described(build: Build, loading: Loading, before: Mapping[str, str]) -> _De
             scratch=Path(folder),
         )
         names = shared_names(metadata)
-        found = loadtest.described(
-            setup, ops=str(metadata.ops), extensions=metadata.extensions, names=names, before=before
-        )
+        found = loadtest.described(setup, ops=metadata.ops, extensions=metadata.extensions, names=names, before=before)
     return _told(found)
 
 

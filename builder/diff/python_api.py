@@ -11,9 +11,8 @@ from typing import Any
 from builder import codec
 from builder.audit import limited
 from builder.diff.changes import Change
-from builder.diff.facts import opened
+from builder.diff.facts import module_of, opened
 from builder.errors import BuilderError
-from builder.metadata import METADATA_FILE
 from builder.untrusted import LARGEST_TEXT
 from builder.wheel.archive import Wheel, WheelError
 
@@ -52,9 +51,7 @@ def _loaded(wheel: Wheel, folder: Path) -> Any:
     """Return the package of a wheel, of which only the sources are unpacked."""
     import griffe  # noqa: PLC0415  an optional dependency
 
-    module = next((name.partition("/")[0] for name in wheel.members if name.endswith(f"/{METADATA_FILE}")), None)
-    if module is None:
-        raise WheelError(f"it has no {METADATA_FILE}")
+    module = module_of(wheel)
     for name, member in wheel.members.items():
         if name.startswith(f"{module}/") and name.endswith((".py", ".pyi")) and member.size <= LARGEST_TEXT:
             target = folder / PurePosixPath(name)

@@ -3,11 +3,12 @@
 import functools
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
 from builder import cli
-from builder.diff import ops
+from builder.diff import facts, ops
 from builder.matrix.variant import Variant
 from builder.wheel.archive import Bytes
 from tests import wheels
@@ -276,3 +277,17 @@ def test_a_torch_that_is_not_here_is_said_and_loads_nothing(make, capsys, tmp_pa
              str(make("a")), str(make("b"))])  # fmt: skip
     (found,) = json.loads(capsys.readouterr().out)["variants"]
     assert "only schemas in the libraries: " in found["notes"][0]
+
+
+def test_a_name_that_leaves_its_folder_is_not_loaded(make, monkeypatch):
+    def elsewhere(members):
+        table = json.loads(members["demo/metadata.json"])
+        members["demo/metadata.json"] = json.dumps({**table, "name": "/etc", "id": "/etc/passwd"}).encode()
+
+    monkeypatch.setattr("builder.sandbox.why_unavailable", lambda: None)
+    paths = [str(wheels.rewritten(make(name), elsewhere, fits=True)) for name in ("a", "b")]
+    found = [facts.of(Path(path)) for path in paths]
+    assert facts.module_of(facts.opened(Path(paths[0]))) == "demo"
+    builds = [ops.Build(path=Path(path), facts=each, variant=VARIANT) for path, each in zip(paths, found, strict=True)]
+    _, note = ops.compare(*builds, ops.Loading(store=Path(paths[0]).parent))
+    assert "names no library" in note

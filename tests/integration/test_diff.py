@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from builder import cli
+from builder import cli, sandbox
 from builder.matrix.variant import Variant
 from tests import wheels
 from tests.audit import nvidia
@@ -45,6 +45,7 @@ def ops(builder):
 
 
 @linux
+@pytest.mark.skipif(sandbox.why_unavailable() is not None, reason=f"no sandbox here: {sandbox.why_unavailable()}")
 @pytest.mark.torch
 @pytest.mark.cmake
 def test_torch_judges_a_changed_schema_of_a_real_kernel(built, ops, tiny):
