@@ -57,7 +57,7 @@ Options:
 GROUPS = {
     "Write a kernel": ("init", "port", "check", "update", "render", "matrix", "doctor"),
     "Build and try it": ("build", "test", "watch", "shell", "why", "store"),
-    "Look at wheels": ("audit", "repro", "split"),
+    "Look at wheels": ("audit", "diff", "repro", "split"),
     "Publish": ("release", "bundle", "index", "publish", "attest"),
     "Maintain": ("lock", "pins", "torch-day"),
     "Learn more": ("docs", "schema", "completion"),
