@@ -8,8 +8,10 @@ from builder import audit, cli
 from builder.audit.gpus import choose, cuda_of_ptx, named
 from builder.binary.device_code import groups
 from builder.binary.device_image import Image
-from builder.config.gpus import known
+from builder.config import gpus as gpu_list
+from builder.config.gpus import known, plain
 from builder.errors import BuilderError
+from builder.matrix import architectures
 from builder.wheel.archive import Wheel
 from tests.given.device_code import ARCH_SPECIFIC, bundle, fatbin, image, ptx, sass
 
@@ -25,6 +27,11 @@ def code(gpu, *found):
         pytest.param("9.0", [sass("9.0"), sass("9.0a")], "own", "9.0a", id="that with all its features first"),
         pytest.param("8.9", [sass("8.0"), sass("8.6"), sass("9.0")], "older", "8.6", id="the nearest earlier one"),
         pytest.param("10.3", [sass("10.0f")], "older", "10.0f", id="its family's"),
+        pytest.param("10.7", [sass("10.0f")], "older", "10.0f", id="Rubin is of the family of B200"),
+        pytest.param(
+            "10.7", [sass("10.0f"), sass("10.3"), sass("10.7")], "own", "10.7", id="its own before its family's"
+        ),
+        pytest.param("10.3", [sass("10.0f"), sass("10.3")], "own", "10.3", id="that of B300 before its family's"),
         pytest.param("10.3", [sass("10.0a"), ptx("9.0")], "ptx", "9.0", id="PTX, not another GPU's special code"),
         pytest.param("8.6", [sass("8.0"), ptx("8.6")], "older", "8.0", id="machine code before PTX"),
         pytest.param("12.0", [sass("9.0"), ptx("8.0"), ptx("9.0")], "ptx", "9.0", id="the newest PTX"),
@@ -94,6 +101,19 @@ def test_a_gpu_that_is_misspelled_gets_a_guess():
     with pytest.raises(BuilderError) as caught:
         named("H10O")
     assert caught.value.help == "did you mean 'H100'?"
+
+
+def test_each_architecture_of_a_compiler_has_a_gpu_or_a_reason_why_not():
+    facts = architectures.facts()
+    toolkits = (name for each in facts["cuda"]["toolkit"] for key in ("targets", "capabilities") for name in each[key])
+    compiled = {plain(name.removesuffix("+PTX")) for name in toolkits}
+    compiled.update(*(facts["rocm"][key] for key in ("targets", "archs")))
+    compiled.update(*(facts["xpu"][key] for key in ("targets", "devices")))
+    of_gpus = {word for gpu in known() for word in (gpu.arch, gpu.also) if word is not None}
+    without = [arch for each in gpu_list.table()["without-gpu"] if each["reason"] for arch in each["archs"]]
+    assert compiled <= {*of_gpus, *without}
+    assert len(without) == len({*without} - of_gpus)
+    assert {*without} <= compiled
 
 
 def test_no_gpu_is_called_as_another():
