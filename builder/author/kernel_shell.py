@@ -41,7 +41,7 @@ def opened(kernel: Kernel, cell: Cell, wheel: Path, ask: Ask, step: Callable[[st
         NotHereError: this machine lacks a tool of the cell.
         ToolError: an installed package would be imported instead of the wheel.
     """
-    planner = Planner(kernel=kernel, ask=ask, step=lambda _, text: step(text))
+    planner = Planner(kernel=kernel, ask=ask, step=lambda _, text: step(text), resolves=True)
     with planner.held(planner.spec(cell)) as job, tempfile.TemporaryDirectory(prefix="builder-shell-") as name:
         folder = Path(name)
         site = folder / "site"

@@ -85,6 +85,7 @@ class Worker:
             step=lambda cell, text: tell(Event(variant=cell.variant, kind="step", text=text)),
             processes=shared.processes,
             reach=shared.reach,
+            resolves=True,
         )
         return cls(build=build, listen=tell, shared=shared, planner=planner)
 

@@ -48,6 +48,13 @@ class Finders:
         # A company's own authority is in the system's certificates. The second variable is the older one.
         return {"UV_SYSTEM_CERTS": "true", "UV_NATIVE_TLS": "true", **self.settings}
 
+    @property
+    def with_folders(self) -> Mapping[str, str]:
+        """The environment for uv if it is to choose files of the folders, too."""
+        remote = self.env.get("UV_FIND_LINKS")
+        links = ",".join([*map(str, self.folders), *([] if remote is None else [remote])])
+        return {**self.env, "UV_FIND_LINKS": links} if links else self.env
+
 
 # Before CPython 3.14, a thread that asks second gets an incomplete answer; uv and builder ask from several.
 sysconfig.get_config_vars()

@@ -1,5 +1,6 @@
 """Ask uv for the wheels that meet requirements: for the pin file, for a load test, or for one release."""
 
+import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +18,7 @@ from builder.environment.indexes import uv_binary
 from builder.errors import ToolError
 from builder.hashes import sha256
 from builder.matrix.variant import built_systems, dotted
-from builder.pins import PinnedWheel, Pins, PinSet, pin_file
+from builder.pins import PinnedPart, PinnedWheel, Pins, PinSet, Requirement, pin_file
 from builder.run import run
 from builder.store import Store
 
@@ -205,10 +206,54 @@ def updated(pins: Pins, resolutions: tuple[Resolution, ...]) -> Pins:
         if each.error is None:
             wheels |= {wheel.file: wheel for wheel in each.wheels}
             tables[each.part][each.system][each.python] = tuple(sorted(wheel.file for wheel in each.wheels))
-    parts = tuple(replace(part, wheels=table) for part, table in zip(pins.parts, tables, strict=True))
+    asked = {each.part for each in resolutions if each.error is None}
+    parts = tuple(
+        replace(part, wheels=table, tested=part.tested or number in asked)
+        for number, (part, table) in enumerate(zip(pins.parts, tables, strict=True))
+    )
     used = {file for part in parts for table in part.wheels.values() for files in table.values() for file in files}
     kept = {file: wheel for file, wheel in wheels.items() if file in used}
     return replace(pins, parts=parts, wheels=kept)
+
+
+def completed(
+    pins: Pins, requirement: Requirement, *, store: Store, env: Mapping[str, str] | None
+) -> tuple[Pins, tuple[PinnedWheel, ...]]:
+    """Return the pins with the files that a requirement lacks, and these files.
+
+    The user's own indexes are asked for the build that the part's index names, such as `torch==2.15.0+cpu`, and then
+    that index. The store keeps the answer, so that every later build uses the same files; without `env`, only the store
+    is asked.
+
+    Raises:
+        UnresolvedError: no index has the files, or none can be reached.
+    """
+    found = []
+    for number in pins.lacking(requirement):
+        part = pins.parts[number]
+        question = [part.requires, part.index, requirement.system, requirement.python]
+        name = f"pinned-{sha256(json_text.line(question))}"
+        note = store.note(name)
+        if note is None and env is None:
+            return pins, ()
+        if note is None:
+            note = {"wheels": [asdict(wheel) for wheel in _asked(part, requirement, env or {})]}
+            store.set_note(name, note)
+        wheels = tuple(PinnedWheel(**wheel) for wheel in note["wheels"])
+        found.append(Resolution(part=number, system=requirement.system, python=requirement.python, wheels=wheels))
+    return updated(pins, tuple(found)), tuple(wheel for each in found for wheel in each.wheels)
+
+
+def _asked(part: PinnedPart, requirement: Requirement, env: Mapping[str, str]) -> tuple[PinnedWheel, ...]:
+    platform = built_systems()[requirement.system].uv
+    alone = ("--no-deps",) if part.only else ()
+    options = (*alone, "--python-version", dotted(requirement.python), "--python-platform", platform)
+    if part.index is not None:
+        local = part.index.rstrip("/").rpartition("/")[2]
+        with contextlib.suppress(UnresolvedError):
+            wanted = tuple(f"{each}+{local}" for each in part.requires)
+            return tuple(_wheels(_locked(wanted, *options, index=None, env=env), part.index))
+    return tuple(_wheels(_locked(part.requires, *options, index=part.index, env=env), part.index))
 
 
 class NoReleaseError(UnresolvedError):

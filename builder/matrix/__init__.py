@@ -84,11 +84,11 @@ def decide(config: Config, among: Iterable[Row], *, unbundled: bool = False) -> 
     candidates = tuple(among)
     requests = {backend: BackendRequest.of(config, backend) for backend in {row.backend for row in candidates}}
     reasons = [left_out(requests[row.backend], row, unbundled=unbundled) for row in candidates]
-    # The row with the newest torch in each group; among equal ones, the first.
+    # The tested row with the newest torch in each group; among equal ones, the first.
     newest: dict[tuple[str, ...], Row] = {}
     for row, why in zip(candidates, reasons, strict=True):
         request = requests[row.backend]
-        if why is None and request.merges and newest.setdefault(_group(request, row), row).torch < row.torch:
+        if why is None and request.merges and newest.setdefault(_group(request, row), row).rank < row.rank:
             newest[_group(request, row)] = row
     taken: dict[tuple[str, str], Row] = {}
     decisions = []
@@ -208,6 +208,8 @@ def _merged(request: BackendRequest, row: Row, newest: Row) -> Decision:
     else:
         message = f"one stable ABI wheel serves every torch: built with torch {newest.torch} as {variant}"
         key, remedy = ("torch", "stable-abi"), f"without 'stable-abi' for {row.backend}, every torch gets a wheel"
+    if newest.torch < row.torch:
+        message += f", since nobody has tested the wheels of torch {row.torch}"
     return Decision(row=row, rule="merged", message=message, key=key, remedy=remedy)
 
 

@@ -45,6 +45,8 @@ class Row(CellFacts):
     bundle: bool
     noarch: bool
     set: str
+    tested: bool = True
+    """Whether anybody has fetched the wheels of its torch."""
     pythons: tuple[str, ...] = ()
     """Tags of the Pythons that this torch supports."""
     python: str | None = None
@@ -54,6 +56,11 @@ class Row(CellFacts):
         toolkit = "" if self.toolkit is None else f" {self.toolkit}"
         python = "" if self.python is None else f", Python {dotted(self.python)}"
         return f"torch {self.torch}, {self.backend.value}{toolkit}, {self.system}{python}"
+
+    @property
+    def rank(self) -> tuple[bool, Version]:
+        """The order in which rows build or test a wheel that serves several torches; the last one does."""
+        return self.tested, self.torch
 
     def of_each_python(self) -> tuple["Row", ...]:
         """Return a row for each Python of its torch."""
@@ -83,6 +90,7 @@ def read(text: str) -> tuple[Row, ...]:
             bundle=row.get("bundle", True),
             noarch=row.get("noarch", False),
             set=name,
+            tested=row.get("tested", True),
             pythons=tuple(pythons.get(row["torch"], ())),
         )
         for name in SETS

@@ -36,6 +36,7 @@ let
       {
         bundle = true;
         noarch = false;
+        tested = true;
         toolkit = null;
         inherit set;
         pythons = table.pythons.${row.torch} or [ ];
@@ -225,14 +226,16 @@ in
     kernel: among:
     let
       candidates = filter (matches kernel unbundled) among;
-      # Of rows that give the same cell, the first with the newest torch stays.
+      # Of rows that give the same cell, the first tested one with the newest torch stays.
+      outranks =
+        row: other: if row.tested == other.tested then older row.torch other.torch else other.tested;
       beaten =
         row:
         let
           wanted = request kernel row.backend;
         in
         (wanted.noarch || wanted.stable != null)
-        && any (other: together wanted row other && older row.torch other.torch) candidates;
+        && any (other: together wanted row other && outranks row other) candidates;
       add =
         found: new:
         if any (old: old.variant == new.variant && old.system == new.system) found then found else found ++ [ new ];

@@ -62,7 +62,8 @@ let
       compute = if length pieces > 1 then elemAt pieces 1 else need.compute;
     in
     (!(part ? version) || part.version == need.version)
-    && (!(part ? compute) || elem compute part.compute);
+    && (!(part ? compute) || elem compute part.compute)
+    && ((part.tested or true) || compute == need.compute && !(need.tested or false));
 
   # The files of a part for a Python on a system; null where nothing is pinned.
   filesOf =
@@ -100,7 +101,7 @@ let
     );
 
   newestFirst = sort (left: right: compareVersions left right > 0) (
-    unique (map (part: part.version) (filter (part: part ? version) table.part))
+    unique (map (part: part.version) (filter (part: part ? version && (part.tested or true)) table.part))
   );
 
   # The environment that loads a wheel without code, as in `Pins.of_plain_torch`.
@@ -113,11 +114,12 @@ let
         // {
           inherit version;
           compute = "cpu";
+          tested = true; # of no part that nobody has fetched
         }
       ) ([ need.version ] ++ newestFirst);
       any = candidate: filter (python: pinned candidate python != null) table.pythons != [ ];
     in
-    findFirst any need plain;
+    removeAttrs (findFirst any need plain) [ "tested" ];
 
   ofCell =
     cell:

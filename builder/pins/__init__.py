@@ -28,6 +28,7 @@ _HEADER = """\
 # part          files by system and Python (`any`: whatever the Python). `version` and `compute` say which cells
 #               it serves (all, when absent), `only` what is kept of what was resolved, and `index` where the
 #               files are published when that is not the default index. Nothing required, nothing to pin.
+#               `tested = false`: nobody has fetched the files, so they serve only cells that have no other choice
 # wheel         what each file is, once
 """
 
@@ -146,6 +147,8 @@ class PinnedPart:
     index: str | None = None
     only: tuple[str, ...] = ()
     """The resolved packages to keep; empty for all."""
+    tested: bool = True
+    """Whether anybody has fetched the files; otherwise they serve only cells of their own version and compute."""
     wheels: Mapping[str, Mapping[str, tuple[str, ...]]]
     """File names by system and Python tag."""
 
@@ -156,6 +159,7 @@ class PinnedPart:
             self.name == name
             and self.version in (None, requirement.version)
             and (not self.compute or (compute or requirement.compute) in self.compute)
+            and (self.tested or compute in ("", requirement.compute))
         )
 
     def files(self, system: str, python: str) -> tuple[str, ...] | None:
@@ -205,6 +209,18 @@ class Pins:
         """Return the Pythons for which the same requirement is pinned."""
         return tuple(python for python in self.pythons if self._find(replace(requirement, python=python)) is not None)
 
+    def lacking(self, requirement: Requirement) -> tuple[int, ...]:
+        """Return the positions of parts that have no files for a requirement, but say where files are published."""
+        for recipe in self.recipes.get(requirement.recipe, ()):
+            found = []
+            for reference in recipe:
+                own = [at for at, part in enumerate(self.parts) if part.serves(reference, requirement)]
+                if all(self.parts[at].files(requirement.system, requirement.python) is None for at in own):
+                    found.append(next((at for at in own if requirement.system in self.parts[at].wheels), None))
+            if None not in found:
+                return tuple(at for at in found if at is not None)
+        return ()
+
     def need(self, cell: Cell) -> Requirement:
         """Return the requirement of a cell's environment, before a Python is chosen."""
         requirement = Requirement.of(cell, "")
@@ -215,12 +231,13 @@ class Pins:
 
         torch for a GPU cannot be imported without the GPU's libraries; it is used only if no other torch is pinned.
         """
-        versions = sorted({Version(part.version) for part in self.parts if part.version is not None}, reverse=True)
+        tested = replace(self, parts=tuple(part for part in self.parts if part.tested))
+        versions = sorted({Version(part.version) for part in tested.parts if part.version is not None}, reverse=True)
         plain = (
             replace(requirement, version=version, compute="cpu")
             for version in (requirement.version, *map(str, versions))
         )
-        return next(filter(self.pinned_pythons, plain), requirement)
+        return next(filter(tested.pinned_pythons, plain), requirement)
 
     def requirements(self) -> Iterator[Requirement]:
         """Yield every requirement for which an environment is pinned."""
@@ -324,6 +341,8 @@ def _part_lines(part: PinnedPart) -> Iterator[str]:
         value = getattr(part, key)
         if value not in (None, ()) or key == "requires":
             yield f"{key} = {toml.spelled(value)}"
+    if not part.tested:
+        yield "tested = false"
     for system in sorted(part.wheels):
         yield f"[part.wheels.{system}]"
         for python, files in sorted(part.wheels[system].items()):

@@ -16,7 +16,7 @@ ANY = "any"
 _TOP: dict[str, type] = {"pythons": list, "environment": dict, "part": list, "wheel": dict}
 _PART: dict[str, type] = {
     "name": str, "about": str, "version": str, "compute": list, "requires": list, "only": list, "index": str,
-    "wheels": dict,
+    "tested": bool, "wheels": dict,
 }  # fmt: skip
 _WHEEL: dict[str, type] = {"name": str, "version": str, "sha256": str}
 _FILE = re.compile(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from builder import codec, pins, render, toolchain
 from builder.config import Backend, Config, Framework, libraries
-from builder.environment import indexes, interpreters, pinned
+from builder.environment import indexes, interpreters, pinned, resolve
 from builder.environment.fetch import Installer, Reach
 from builder.errors import BuilderError, ConfigError, NotHereError, ToolError
 from builder.kernel import Kernel
@@ -51,6 +51,8 @@ class Planner:
     processes: Processes = field(default_factory=Processes)
     reach: Reach = field(default_factory=Reach)
     """The reachability of indexes, shared by the cells of a run."""
+    resolves: bool = False
+    """Whether to ask indexes for files that are not pinned."""
     known: pins.Pins = field(default_factory=pins.load)
     _projects: dict[Backend, Project] = field(default_factory=dict)
     _installed: list[CurrentPython] = field(default_factory=list)
@@ -195,9 +197,10 @@ class Planner:
     def _isolated(self, cell: Cell, project: Project) -> PinnedPackages:
         """Return the environment of a cell."""
         requirement, preferred, any_python = self._requirement(cell), self.ask.python, False
+        known = self._completed(cell, requirement)
         try:
             found = interpreters.interpreter_for(
-                self.known, requirement, search=self._search, preferred=preferred, only=cell.python
+                known, requirement, search=self._search, preferred=preferred, only=cell.python
             )
         except interpreters.NoPythonError:
             # The environment only runs CMake: nothing is compiled against Python, and nothing is imported in a test.
@@ -208,14 +211,40 @@ class Planner:
         self._makers[found.tag] = found.path
         requirement = replace(requirement, python=found.tag)
         wanted = pinned_wheels(
-            self.known, requirement, self.kernel.config, cell, environ=self.ask.environ, any_python=any_python
+            known, requirement, self.kernel.config, cell, environ=self.ask.environ, any_python=any_python
         )
         if toolchain.crosses(cell):
-            wanted = crossing.environment(self.known, wanted, requirement, cell)
+            wanted = crossing.environment(known, wanted, requirement, cell)
         if cell.backend is not Backend.CPU and not any(wheel.name == NVCC for wheel in wanted.wheels):
             # Refuse a cell whose toolkit this machine lacks before gigabytes are fetched for it.
             toolchain.of_cell(cell, environ=self.ask.environ, digest=no_digest)
         return pinned.at(wanted, self.ask.store.root)
+
+    def _completed(self, cell: Cell, requirement: pins.Requirement) -> pins.Pins:
+        """Return the pins, with files of an index if none are pinned for a cell with any Python.
+
+        Raises:
+            MissingPinsError: no index has them, or none can be reached.
+        """
+        if self.known.pinned_pythons(requirement):
+            return self.known
+        here = interpreters.at_hand(self.ask.python)
+        if here is None:
+            return self.known
+        wanted = replace(requirement, python=cell.python or here.tag)
+        finders = indexes.read(self.ask.environ)
+        try:
+            found, wheels = resolve.completed(
+                self.known, wanted, store=self.ask.store, env=finders.with_folders if self.resolves else None
+            )
+        except resolve.UnresolvedError as error:
+            said = error.message.splitlines()[-1]
+            raise pins.MissingPinsError(
+                f"no wheels are pinned for {wanted}, and no index that can be reached has them (uv: {said.strip()})"
+            ) from error
+        for wheel in wheels:
+            self.step(cell, f"not pinned, as the index has it: {wheel.file}, sha256 {wheel.sha256}")
+        return found
 
     def _requirement(self, cell: Cell) -> pins.Requirement:
         """Return the requirement of a cell's environment without its Python; a noarch wheel's torch must load here."""

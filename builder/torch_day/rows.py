@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from builder import toml
@@ -16,6 +16,7 @@ NAME = "matrix.toml"
 _ROW = re.compile(r'  \{ torch = "[0-9.]+", .* \},')
 _VARIANT = re.compile(r'(?<![-\w])variant = "(?P<variant>[^"]+)"')
 _TVM_FFI = re.compile(r', tvm-ffi = "[^"]+", tvm-ffi-variant = "(?P<variant>[^"]+)"')
+_UNTESTED = ", tested = false"
 _PYTHONS = re.compile(r'"(?P<torch>[0-9.]+)" = \[')
 
 
@@ -107,12 +108,14 @@ def _with_pythons(release: Release, lines: Sequence[ProposedLine]) -> list[Propo
 
 
 def _with_row(lines: list[ProposedLine], new: ProposedLine, into: str) -> list[ProposedLine]:
-    """Add a row to the lines; a row with the same facts in the set stays, with a person's additions."""
+    """Add a row to the lines; a row with the same facts in the set stays with what a person added, as a tested one."""
     name = _variant(new.text)
     for number in _block(lines, into):
         if _variant(lines[number].text) == name:
-            same = _facts(lines[number].text) == _facts(new.text)
-            return lines if same else [*lines[:number], new, *lines[number + 1 :]]
+            old = lines[number]
+            if _facts(old.text) == _facts(new.text):
+                new = replace(new, text=old.text.replace(_UNTESTED, "")) if _UNTESTED in old.text else old
+            return [*lines[:number], new, *lines[number + 1 :]]
     lines = [line for line in lines if name is None or _variant(line.text) != name]
     place = _start(lines, into)
     for number in _block(lines, into):

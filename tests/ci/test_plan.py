@@ -100,12 +100,12 @@ def test_a_table_of_stable_abis_is_named_by_the_entry_of_the_backend():
 
 def test_a_component_that_a_cell_leaves_out_is_in_every_format():
     one = plan(MINVER, systems=("x86_64-linux",), sets=("release", "legacy"))
-    message = "2 cells: component 'cuda-new' is left out: CUDA 12.6 is below its cuda-minver"
+    message = "3 cells: component 'cuda-new' is left out: CUDA 12.6 is below its cuda-minver"
     assert message in text.table(one, None)
     assert message in text.explain(one)
     skipped = json.loads(documents.document(one, Runners(), None))["skipped"]
     skipped = [each for each in skipped if each["rule"] == "cuda-minver"]
-    assert len(skipped) == 2
+    assert len(skipped) == 3
     assert MINVER.source.text.splitlines()[skipped[0]["line"] - 1] == 'cuda-minver = "13.0"'
 
 
@@ -122,8 +122,8 @@ def test_a_table_has_every_cell_under_its_backend_and_says_what_all_would_add():
     one = plan()
     shown = text.table(one, None)
     assert all(cell.variant in shown for cell in one.cells)
-    assert "cpu (5)" in shown
-    assert "cuda (10)" in shown
+    assert "cpu (9)" in shown
+    assert "cuda (14)" in shown
     legacy = ("legacy",)
     assert "1 more with --all" in text.table(plan(sets=legacy), None)
     assert "with --all" not in text.table(plan(sets=legacy, unbundled=True), None)
@@ -155,8 +155,8 @@ def test_an_empty_plan_gives_the_reason_for_each_row_with_its_line():
 def test_stored_cells_are_left_out_and_counted():
     one = without_stored(plan(), lambda cell: cell.backend is Backend.CUDA)
     assert {cell.backend for cell in one.cells} == {Backend.CPU, Backend.ROCM}
-    assert "10 in the store" in text.table(one, None)
-    assert Counter(each.rule for each in one.skipped)["stored"] == 10
+    assert "14 in the store" in text.table(one, None)
+    assert Counter(each.rule for each in one.skipped)["stored"] == 14
 
 
 def test_a_cell_left_out_takes_its_notes_along():
@@ -183,6 +183,7 @@ def test_containers_are_for_the_toolkits_that_are_not_wheels():
         ("rocm", "7.1"),
         ("rocm", "7.2"),
         ("xpu", "2026.0.0"),
+        ("xpu", "2026.1.0"),
     }
 
 
@@ -330,14 +331,14 @@ def test_the_same_cells_give_the_same_jobs():
 
 def test_the_stable_abi_saves_wheels_and_seconds():
     found = {one.backend.value: one for one in text.savings(plan(STABLE), rows())}
-    assert (found["cpu"].wheels, found["cpu"].wheels_without) == (3, 5)
-    assert (found["cuda"].wheels, found["cuda"].wheels_without) == (6, 10)
+    assert (found["cpu"].wheels, found["cpu"].wheels_without) == (3, 9)
+    assert (found["cuda"].wheels, found["cuda"].wheels_without) == (6, 14)
     classic, stable = runner_data()["cost"]["classic"], runner_data()["cost"]["stable"]
     assert found["cuda"].seconds == pytest.approx(6 * (stable["host"] + stable["cuda"]))
-    assert found["cuda"].seconds_without == pytest.approx(10 * (classic["host"] + classic["cuda"]))
+    assert found["cuda"].seconds_without == pytest.approx(14 * (classic["host"] + classic["cuda"]))
     shown = text.table_of_savings(plan(STABLE), rows())
-    assert "total    9       15" in shown
-    assert "6 wheels" in shown
+    assert "total    9       23" in shown
+    assert "14 wheels" in shown
 
 
 def test_a_classic_or_noarch_kernel_saves_nothing():
@@ -359,7 +360,7 @@ def test_github_gets_one_line_with_a_job_for_each_machine():
     include = json.loads(line)["include"]
     cuda = next(one for one in include if one["name"] == "cuda-x86_64-linux-cu126")
     assert cuda["container"] == "pytorch/manylinux2_28-builder:cuda12.6"
-    assert cuda["variants"] == "torch213-cxx11-cu126-x86_64-linux"
+    assert cuda["variants"] == "torch213-cxx11-cu126-x86_64-linux torch214-cxx11-cu126-x86_64-linux"
     assert next(one for one in include if one["backend"] == "cpu")["container"] == ""
 
 

@@ -79,9 +79,9 @@ def test_the_plan_step_writes_a_matrix_and_a_summary(runner):
     assert outputs["any"] == "true"
     assert outputs["kernel"] == "relu"
     assert re.fullmatch(r"[0-9a-f]{16}", outputs["digest"])
-    assert len(json.loads(outputs["matrix"])["include"]) == 11
+    assert len(json.loads(outputs["matrix"])["include"]) == 12
     assert "torch 2.13, cpu, x86_64-linux: built" in runner.read("GITHUB_STEP_SUMMARY")
-    assert "<h2>relu: 21 cells on 3 systems</h2>" in (runner.root / "plan.html").read_text(encoding="utf-8")
+    assert "<h2>relu: 31 cells on 3 systems</h2>" in (runner.root / "plan.html").read_text(encoding="utf-8")
 
 
 def test_the_summary_of_a_run_links_the_page_of_the_plan(runner):

@@ -130,7 +130,7 @@ def test_more_jobs_than_a_matrix_has_are_shared_without_being_asked(tmp_path, mo
     assert run(["matrix", "k*", "--format", "github"]) == 0
     include = json.loads(capsys.readouterr().out)["include"]
     assert len(include) == 256
-    assert sum(len(job["variants"].split()) for job in include) == 30 * 21
+    assert sum(len(job["variants"].split()) for job in include) == 30 * 31
 
 
 def test_a_folder_that_a_workflow_would_read_as_two_is_refused(kernels, capsys):

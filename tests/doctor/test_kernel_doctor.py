@@ -49,9 +49,9 @@ def facts(found, tmp_path):
 def test_a_required_gpu_is_held_against_every_cell(tmp_path):
     found = facts(kernel(tmp_path, gpus=["H100", "B300", "A100"], capabilities=["9.0", "10.3"]), tmp_path)
     assert list(found) == ["GPU H100", "GPU B300", "GPU A100"]
-    assert found["GPU H100"].found == "code in all of 10 cells of CUDA"
-    assert (found["GPU B300"].found, found["GPU B300"].help) == (None, "2 of 10 cells of CUDA have no code for it")
-    assert found["GPU A100"].help == "10 of 10 cells of CUDA have no code for it"
+    assert found["GPU H100"].found == "code in all of 14 cells of CUDA"
+    assert (found["GPU B300"].found, found["GPU B300"].help) == (None, "4 of 14 cells of CUDA have no code for it")
+    assert found["GPU A100"].help == "14 of 14 cells of CUDA have no code for it"
 
 
 def test_a_source_from_elsewhere_is_there_or_fetched_by_the_next_build(tmp_path):
@@ -87,10 +87,10 @@ def test_each_cell_of_the_kernel_has_its_reason(tmp_path, capsys):
     assert list(found) == ["kernel", "facts", "cells", "notes"]
     assert [fact["name"] for fact in found["facts"]] == ["GPU B300"]
     lacking = {cell["variant"]: cell["missing"] for cell in found["cells"] if "cu126" in cell["variant"]}
-    assert len(found["cells"]) == 10
-    assert len(lacking) == 2
+    assert len(found["cells"]) == 14
+    assert len(lacking) == 4
     assert all(lacking.values())
-    assert "2 cells: B300 is required, and gets no code of 'one' with CUDA 12.6" in found["notes"]
+    assert "4 cells: B300 is required, and gets no code of 'one' with CUDA 12.6" in found["notes"]
 
 
 def test_the_same_as_text(tmp_path, capsys):
@@ -98,14 +98,14 @@ def test_the_same_as_text(tmp_path, capsys):
     assert run(["doctor", str(one.root), "--store", str(tmp_path / "store")]) == 0
     said = capsys.readouterr()
     assert said.out.startswith(
-        "small: 10 cells on 2 systems\n\nok  GPU H100           code in all of 10 cells of CUDA\n"
+        "small: 14 cells on 2 systems\n\nok  GPU H100           code in all of 14 cells of CUDA\n"
     )
-    assert "of 10 cells of release can be built here: `builder doctor` shows this machine" in said.err
+    assert "of 14 cells of release can be built here: `builder doctor` shows this machine" in said.err
 
 
 def test_a_cell_without_device_code_is_a_line_of_the_plan_and_no_error(tmp_path, capsys):
     one = kernel(tmp_path, gpus=[], capabilities=["10.3"])
     assert run(["matrix", str(one.root), "--explain", "--store", str(tmp_path / "store")]) == 0
     said = capsys.readouterr()
-    assert "2 cells: component 'one' asks for 10.3, and CUDA 12.6 compiles none of it" in said.out
+    assert "4 cells: component 'one' asks for 10.3, and CUDA 12.6 compiles none of it" in said.out
     assert "cells can be built here" in said.err

@@ -167,8 +167,7 @@ def test_a_config_without_a_cell_is_an_error_with_the_reason_for_each_row_of_eve
 
 
 def test_a_kernel_without_a_cell_in_a_release_is_told_which_other_set_has_one(project):
-    cpu = cuda().replace("cuda", "cpu").replace("relu.cu", "relu.cpp")
-    text = general('["cpu"]') + '[torch]\nminver = "2.14"\n' + cpu + '[matrix]\nsystems = ["x86_64-linux"]\n'
+    text = general('["cuda"]') + '[general.cuda]\nmaxver = "13.0"\n[torch]\nminver = "2.15"\n' + cuda()
     assert only(project, text, "B111").help == "build it with `--set preview`, widen what leaves the rows out"
 
 

@@ -41,8 +41,8 @@ TVM_FFI = '[tvm-ffi]\nsrc = ["binding.cpp"]'
 @pytest.mark.parametrize(
     ("config", "expected"),
     [
-        pytest.param(kernel(ALL), (9, 6, 6), id="classic"),
-        pytest.param(kernel(ALL, STABLE, ("cpu", "cuda", "rocm", "xpu")), (7, 4, 2), id="stable-abi"),
+        pytest.param(kernel(ALL), (15, 10, 6), id="classic"),
+        pytest.param(kernel(ALL, STABLE, ("cpu", "cuda", "rocm", "xpu")), (8, 4, 2), id="stable-abi"),
         pytest.param(kernel(("cpu", "cuda", "xpu"), TVM_FFI), (5, 4, 1), id="tvm-ffi"),
         pytest.param(kernel(("cpu", "cuda", "rocm", "xpu"), "[torch-noarch]", ()), (4, 2, 1), id="noarch"),
     ],
@@ -50,6 +50,19 @@ TVM_FFI = '[tvm-ffi]\nsrc = ["binding.cpp"]'
 def test_every_row_gives_the_counts_of_the_format(config, expected):
     found = Counter(cell.system for cell in select(config, RELEASE, unbundled=True))
     assert (found[LINUX], found[ARM], found[MAC]) == expected
+
+
+@pytest.mark.parametrize("framework", [STABLE, "[torch-noarch]"])
+def test_a_newest_torch_whose_wheels_nobody_has_tested_leaves_the_shared_wheel_to_an_older_one(framework):
+    parts = ("cpu",) if framework == STABLE else ()
+    asked = [row for row in RELEASE if row.system == LINUX and row.backend is Backend.CPU]
+    decisions = {str(one.row.torch): one for one in decide(kernel(("cpu",), framework, parts), asked)}
+    assert {name for name, one in decisions.items() if one.cell is not None} == {"2.13"}
+    assert decisions["2.15"].message.endswith(", since nobody has tested the wheels of torch 2.15")
+    newest = [replace(row, tested=True) for row in asked]
+    assert [str(cell.torch) for cell in select(kernel(("cpu",), framework, parts), newest)] == ["2.15"]
+    alone = [row for row in asked if not row.tested]
+    assert [str(cell.torch) for cell in select(kernel(("cpu",), framework, parts), alone)] == ["2.15"]
 
 
 def test_a_release_lacks_the_rows_that_are_not_of_a_bundle():
@@ -215,6 +228,10 @@ def number(version):
     return tuple(int(part) for part in version.split(".")[:2])
 
 
+def rank(row):
+    return row.get("tested", True), number(row["torch"])
+
+
 def expected_cells(asked, raw):
     kept, found = [], {}
     for row in raw:
@@ -243,8 +260,8 @@ def expected_cells(asked, raw):
             name, shared = row["variant"], None
         kept.append((row, name, shared))
     for row, name, shared in kept:
-        rivals = [other["torch"] for other, _, place in kept if place == shared] if shared else [row["torch"]]
-        if number(row["torch"]) == max(map(number, rivals)):
+        rivals = [other for other, _, place in kept if place == shared] if shared else [row]
+        if rank(row) == max(map(rank, rivals)):
             found.setdefault((name, row["system"]), row["torch"])
     return [(name, system, torch) for (name, system), torch in found.items()]
 

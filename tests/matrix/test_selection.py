@@ -100,9 +100,11 @@ def test_an_empty_selection_names_each_row_and_the_place_that_decided():
 
 def test_a_kernel_without_a_cell_is_told_which_other_set_has_one(tmp_path):
     text = (ROOT / "examples/relu/build.toml").read_text()
-    (tmp_path / "build.toml").write_text(text.replace("[torch]", '[torch]\nminver = "2.14"'))
+    (tmp_path / "build.toml").write_text(
+        text.replace("[torch]", '[general.cuda]\nmaxver = "13.0"\n\n[torch]\nminver = "2.15"')
+    )
     asked = kernel.load(tmp_path)
-    scope = Scope(backends=(Backend.CPU,), systems=(HERE,))
+    scope = Scope(backends=(Backend.CUDA,), systems=("x86_64-linux",))
     with pytest.raises(NothingToDoError) as raised:
         require_cells(ask(asked, scope))
     assert raised.value.help.startswith("`--set preview` has cells of it; widen what leaves the rows out")

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.nix, needs.only_with("nix-instantiate")]
 def test_nix_names_a_wheel_of_python_alone_as_its_table_does():
     rows = " ".join(
         f'{{ backend = "{backend}"; torch = "2.13"; toolkit = null; compute = "{backend}"; system = "x86_64-linux"; '
-        'bundle = true; noarch = true; set = "release"; }'
+        'bundle = true; noarch = true; tested = true; set = "release"; }'
         for backend in Backend
     )
     names = " ".join(f'"{backend}"' for backend in Backend)

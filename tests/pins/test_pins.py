@@ -64,12 +64,13 @@ def small(tmp_path):
     return file
 
 
-def test_every_cell_of_the_release_set_is_pinned_for_a_python(shipped):
-    cells = [row for row in matrix.rows() if row.set == "release" and row.variant is not None]
+def test_every_cell_of_the_matrix_is_pinned_with_tested_files_or_its_row_says_that_it_is_not(shipped):
+    cells = [row for row in matrix.rows() if row.variant is not None]
+    tested = replace(shipped, parts=tuple(part for part in shipped.parts if part.tested))
     assert len(cells) > 20
     for row in cells:
         requirement = replace(CPU_CELL, version=str(row.torch), compute=row.compute, system=row.system)
-        assert shipped.pinned_pythons(requirement), str(row)
+        assert bool(tested.pinned_pythons(requirement)) is row.tested, str(row)
         if row.tvm_ffi is not None:
             requirement = replace(requirement, framework=Framework.TVM_FFI, version=str(row.tvm_ffi))
             assert shipped.pinned_pythons(requirement), str(row)
@@ -148,6 +149,25 @@ def test_every_dependency_that_a_config_can_name_is_pinned_or_known_to_be_of_no_
 def test_a_stable_cell_without_a_pinned_cpu_torch_takes_the_cuda_one(shipped):
     requirement = replace(CPU_CELL, version="2.15", compute="cu132", stable_abi=True)
     assert shipped.environment(requirement)["torch"].version == "2.15.0"
+
+
+def test_files_that_nobody_has_fetched_serve_only_the_cells_of_their_own_torch(shipped):
+    own = replace(CPU_CELL, version="2.14")
+    assert shipped.environment(own)["torch"].version == "2.14.1+cpu"
+    stable = replace(own, compute="cu130", stable_abi=True)
+    assert shipped.environment(stable)["torch"].version == "2.14.1"
+    noarch = replace(own, framework=Framework.TORCH_NOARCH)
+    assert shipped.of_plain_torch(noarch) == replace(noarch, version="2.13")
+
+
+def test_an_update_of_files_that_nobody_had_fetched_makes_them_tested(shipped):
+    number = next(at for at, part in enumerate(shipped.parts) if not part.tested)
+    part = shipped.parts[number]
+    (system, of_system), *_ = part.wheels.items()
+    (python, (file,)), *_ = of_system.items()
+    found = resolve.Resolution(part=number, system=system, python=python, wheels=(shipped.wheels[file],))
+    assert resolve.updated(shipped, (found,)).parts[number].tested
+    assert not resolve.updated(shipped, (replace(found, error="no"),)).parts[number].tested
 
 
 def test_a_tvm_ffi_environment_has_no_torch(shipped):

@@ -86,8 +86,7 @@ def test_the_rows_of_a_version_are_those_of_its_wheels(replayed, texts, version)
     now, _ = replayed
     mine = rows_of(texts[rows.NAME], version)
     found = rows_of(now[rows.NAME], version)
-    lacking = [row["variant"] for row in mine if row not in found]
-    assert not lacking or lacking == [f"torch{version.replace('.', '')}-cxx11-cpu-x86_64-linux"]
+    assert all(row in found or not row.get("tested", True) for row in mine)
     assert version == MINORS[0] or all(row in mine for row in found)
 
 
@@ -102,9 +101,15 @@ def test_every_pin_of_torch_and_triton_comes_from_what_is_published(replayed):
     _, now = replayed
     known = pins.load()
     for part in known.parts:
-        if part.name in ("torch", "triton") and part.version in MINORS[1:]:
+        if (
+            part.name in ("torch", "triton")
+            and part.version in MINORS[1:]
+            and part.tested
+            and any(part.wheels.values())
+        ):
             assert part in now.parts
-    files = {file for file, wheel in known.wheels.items() if wheel.name == "torch" and wheel.version[:4] in MINORS}
+    parts = [part for part in known.parts if part.name == "torch" and part.version in MINORS and part.tested]
+    files = {file for part in parts for table in part.wheels.values() for own in table.values() for file in own}
     assert len(files) > 70
     assert all(now.wheels[file] == known.wheels[file] for file in files)
 
