@@ -5,8 +5,19 @@ import ast
 from tests.paths import ROOT
 
 CHANGE = {
-    *("Budget", "_Answer", "_Packed", "Index", "_Run", "NixLog", "Builder", "Caches", "Session", "Compilation"),
-    *("_Bundle", "_Recorder", "Gathering"),
+    *(
+        "UnpackingBudget",
+        "_Answer",
+        "_Packed",
+        "Index",
+        "_Run",
+        "NixLog",
+        "Builder",
+        "Caches",
+        "Session",
+        "Compilation",
+    ),
+    *("_Bundle", "_Recorder", "Gathering", "_Gathering", "_Reached", "_Message"),
 }
 """What is counted or collected in, and is no value."""
 WITHOUT_SLOTS = {"PinSet", "Feature", "PythonFile"}

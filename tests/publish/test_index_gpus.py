@@ -21,7 +21,7 @@ CUDA = Variant.parse("torch213-cxx11-cu130-x86_64-linux")
 ROCM = Variant.parse("torch213-cxx11-rocm72-x86_64-linux")
 CPU = Variant.parse("torch213-cxx11-cpu-x86_64-linux")
 TRITON = Variant.parse("torch-cuda")
-TURING_AND_ORIN = "T4, GeForce RTX 20, Quadro RTX (7.5); Jetson Orin (8.7)"
+VOLTA_TURING_AND_ORIN = "V100, Titan V (7.0); T4, GeForce RTX 20, Quadro RTX (7.5); Jetson Orin (8.7)"
 AMPERE_AND_ADA = "A10, A40, RTX A6000, GeForce RTX 30 (8.6); L4, L40S, RTX 6000 Ada, GeForce RTX 40 (8.9)"
 OTHERS_SINCE_HOPPER = (
     "H100, H200, GH200 (9.0); Jetson Thor (11.0); RTX PRO 6000 Blackwell, GeForce RTX 50 (12.0); "
@@ -63,9 +63,9 @@ def test_a_page_says_in_what_way_each_gpu_runs_a_wheel(wheel):
     assert shown(page_of(wheel(bytes(code)))) == [
         "A100, A30 (8.0); B200, GB200 (10.0): machine code of its own",
         f"{AMPERE_AND_ADA}: machine code for 8.0, which it runs",
-        "B300, GB300 (10.3): machine code for 10.0f, which it runs",
+        "B300, GB300 (10.3); Rubin, Vera Rubin (10.7): machine code for 10.0f, which it runs",
         f"{OTHERS_SINCE_HOPPER}: PTX for 9.0, compiled at the first load; driver of CUDA 13.0 or newer",
-        f"{TURING_AND_ORIN}: nothing: kernels fail with 'no kernel image is available'",
+        f"{VOLTA_TURING_AND_ORIN}: nothing: kernels fail with 'no kernel image is available'",
     ]
 
 
@@ -138,5 +138,5 @@ def test_kernels_that_are_not_on_the_front_page_are_filtered_too(tmp_path, monke
     site = index.build(kernel_wheel.read_all([make(tmp_path, name, TRITON) for name in ("relu", "silu")]))
     (listed,) = json.loads(site["kernels.json"].content)
     assert "9.0" in listed["gpus"]
-    assert site["all/index.html"].content.decode().count('data-gpu="7.5 8.0') == 2
+    assert site["all/index.html"].content.decode().count('data-gpu="7.0 7.5 8.0') == 2
     assert 'card.dataset.gpu = kernel.gpus.join(" ");' in site["site.js"].content.decode()
