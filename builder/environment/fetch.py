@@ -109,7 +109,8 @@ class Installer:
                 )
                 if wheels:
                     self.progress(
-                        f"installing {len(wheels)} pinned wheels" + ("" if index is None else f" from {index}")
+                        f"installing {len(wheels)} pinned wheel{'' if len(wheels) == 1 else 's'}"
+                        + ("" if index is None else f" from {index}")
                     )
                     _Installation(
                         by=self,
