@@ -90,7 +90,9 @@ def text(found: Iterable[Difference]) -> str:
         for part, group in _parts(each):
             lines.append(f"  {part}")
             rows, left = _rows(group)
-            lines += [f"    {line}" for line in columns([tuple(map(_cut, row)) for row in rows])]
+            cut = [(mark, *map(_cut, texts)) for mark, *texts in rows]
+            shown = columns([(mark, what, old, "→", new, why) for mark, what, old, new, why in cut])
+            lines += [f"    {line}" for line in shown]
             lines += [f"    and {left} more that break nothing; --format json has them"] if left else []
         lines += [f"  note: {escaped(note)}" for note in each.notes]
     return "".join(f"{line}\n" for line in (*lines, *_overview(differences)))
@@ -107,18 +109,17 @@ def markdown(found: Iterable[Difference]) -> str:
         for part, group in _parts(each):
             rows, more = _rows(group)
             left += more
-            for mark, subject, change, why in rows:
-                before, _, after = change.partition(" -> ")
+            for mark, subject, before, after, why in rows:
                 sign = "**breaking**" if mark == _BREAKING else ""
                 cells = (sign, part, _code(_cut(subject)), _code(_cut(before)), _code(_cut(after)), _plain(why))
                 lines.append(f"| {' | '.join(cells)} |")
-        lines += ["", f"{left} more changes break nothing."] if left else []
+        lines += ["", f"{left} more change{'s' * (left > 1)} that break{'s' * (left == 1)} nothing."] if left else []
         lines += ["", *(f"Not compared: {_plain(note)}" for note in each.notes), ""]
     return "".join(f"{line}\n" for line in lines)
 
 
 _BREAKING, _FINE = "breaking", "fine"
-Row = tuple[str, str, str, str]
+Row = tuple[str, str, str, str, str]
 
 
 def _rows(group: Iterable[Change]) -> tuple[list[Row], int]:
@@ -129,7 +130,8 @@ def _rows(group: Iterable[Change]) -> tuple[list[Row], int]:
         (
             _BREAKING if change.breaking else _FINE,
             escaped(change.subject),
-            f"{escaped(change.before) or _ABSENT} -> {escaped(change.after) or _ABSENT}",
+            escaped(change.before) or _ABSENT,
+            escaped(change.after) or _ABSENT,
             escaped(change.breaks),
         )
         for change in changes[:first]

@@ -155,7 +155,7 @@ def _library(library: Library, names: Mapping[str, str]) -> LibraryFacts:
     return LibraryFacts(
         needed=tuple(sorted(it.needed)),
         versions=it.versions,
-        exports=tuple(sorted({_renamed(symbol.name, names) for symbol in it.defined})),
+        exports=tuple(sorted({_renamed(each.name, names) for each in it.defined if each.binding == "global"})),
         imports=tuple(sorted({symbol.name for symbol in it.undefined})),
     )
 

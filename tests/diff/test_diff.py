@@ -2,17 +2,21 @@
 
 import functools
 import json
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from builder import cli
-from builder.diff import facts, ops
+from builder.diff import changes, facts, ops
+from builder.diff.changes import Change, Difference
 from builder.matrix.variant import Variant
 from builder.wheel.archive import Bytes
 from tests import wheels
 from tests.given.device_code import LOAD, STORE, compiled, fatbin, image
+from tests.given.kernels import linux
+from tests.given.processes import tool
 from tests.given.servers import serving_folder
 
 VARIANT = Variant.parse("torch213-cxx11-cu130-x86_64-linux")
@@ -153,6 +157,27 @@ def test_markdown_has_a_row_for_each_change_and_no_markup_of_a_stranger(make, ca
     lines = capsys.readouterr().out.splitlines()
     assert "| **breaking** | library | `numpy` | `-` | `numpy` | it is required, and was not |" in lines
     assert all(line.count("|") == 7 for line in lines if line.startswith("|"))
+
+
+@linux
+def test_only_functions_of_its_own_are_exports_of_a_library_and_no_instances_of_templates(make, diff, tmp_path):
+    paths = []
+    for kind, name in (("int", "before"), ("long", "after")):
+        text = f"template <class T> T twice(T x) {{ return x + x; }} {kind} {name}({kind} x) {{ return twice(x); }}"
+        (tmp_path / "a.cpp").write_text(text)
+        subprocess.run([tool("g++"), "-shared", "-fPIC", "-O0", "a.cpp", "-o", "a.so"], cwd=tmp_path, check=True)
+        paths.append(make(name, files={LIBRARY: Bytes((tmp_path / "a.so").read_bytes())}))
+    exported = {subject for _, subject in diff(*paths)[1] if subject.startswith("exports ")}
+    assert exported == {"exports before(int)", "exports after(long)"}
+
+
+@pytest.mark.parametrize("shown", [changes.text, changes.markdown])
+def test_the_schemas_of_an_op_stand_whole_next_to_each_other(shown):
+    before, after = "f(Tensor x) -> Tensor", "f(Tensor x, int n) -> Tensor"
+    change = Change(part="ops", subject="f", before=before, after=after)
+    said = shown([Difference(variant="v", before="a", after="b", changes=(change,))])
+    (line,) = (each for each in said.splitlines() if "Tensor x" in each)
+    assert line.replace("`", "").replace(" | ", "  →  ").count(f"{before}  →  {after}") == 1
 
 
 @pytest.fixture
