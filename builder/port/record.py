@@ -8,6 +8,7 @@ import stat
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,7 +31,9 @@ _LARGEST = 1 << 30
 """The most bytes of a tree to copy."""
 _MEMORY, _FILE = 4 << 30, 256 << 20
 _MOST_WRITTEN = 4 << 30
-"""The most bytes that a run may take from the disk."""
+"""The most bytes that a run may write."""
+_BETWEEN_LOOKS = 0.5
+"""Seconds between two looks at how much a run has written."""
 _OWN = {"tree": "tree", "home": "home", "out": "out", "tmp": "/tmp", "shm": "/dev/shm"}  # noqa: S108
 """The folders of the scratch directory in which `setup.py` may write, each with its path in the sandbox."""
 _PATIENCE = 1.0
@@ -266,7 +269,8 @@ def _follow(argv: list[str], environment: Mapping[str, str], seconds: float, *, 
     """Run a command that writes in a folder; return the end of its output, and why it was stopped, if it was."""
     output, end = os.pipe()
     kept = bytearray()
-    free = shutil.disk_usage(folder).free
+    before = _taken(folder)
+    look, filled = time.monotonic(), False
     with started(argv, env=environment, stdout=end, stderr=end) as process:
         os.close(end)
         Limits(seconds=seconds, memory=_MEMORY, file=_FILE).hold(process.pid)
@@ -275,16 +279,30 @@ def _follow(argv: list[str], environment: Mapping[str, str], seconds: float, *, 
         reader.start()
 
         def fills_disk() -> bool:
-            return free - shutil.disk_usage(folder).free > _MOST_WRITTEN
+            nonlocal look, filled
+            if time.monotonic() >= look:
+                filled = _taken(folder) - before > _MOST_WRITTEN
+                look = time.monotonic() + _BETWEEN_LOOKS
+            return filled
 
         in_time = ends_within(seconds, lambda: process.poll() is not None or fills_disk())
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)  # processes that it left behind
     reader.join(timeout=_PATIENCE)
     why = f"it ran longer than {seconds:g} seconds" if not in_time else None
-    if fills_disk():
-        why = f"the disk lost more than {_MOST_WRITTEN >> 20} MiB while it ran"
+    if filled:
+        why = f"it wrote more than {_MOST_WRITTEN >> 20} MiB"
     return kept.decode(errors="replace"), why
+
+
+def _taken(folder: Path) -> int:
+    """Return the bytes of the disk that the files of a folder take; what cannot be read counts as nothing."""
+    taken = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                taken += os.lstat(os.path.join(place, name)).st_blocks * 512  # noqa: PTH118  as fast as can be
+    return taken
 
 
 def _keep_end(output: int, kept: bytearray) -> None:
