@@ -19,7 +19,7 @@ from builder.errors import ToolError
 from builder.hashes import sha256
 from builder.matrix.variant import built_systems, dotted
 from builder.pins import PinnedPart, PinnedWheel, Pins, PinSet, Requirement, pin_file
-from builder.run import run
+from builder.run import Processes, run
 from builder.store import Store
 
 DEPLOYMENT_TARGET = "14.0"
@@ -92,6 +92,7 @@ def _locked(
     index: str | None,
     env: Mapping[str, str],
     overrides: tuple[str, ...] = (),
+    processes: Processes | None = None,
 ) -> list[dict[str, Any]]:
     """Return the packages in uv's lock file for `requires`.
 
@@ -111,7 +112,7 @@ def _locked(
             *(uv_binary(), "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--only-binary", ":all:"),
             *("--no-config", *options, "--output-file", str(locked), str(wanted)),
         )
-        done = run(argv, cwd=Path(scratch), env=env, limits=LIMITS)
+        done = run(argv, processes=processes, cwd=Path(scratch), env=env, limits=LIMITS)
         if done.returncode != 0:
             raise UnresolvedError(done.output.strip())
         packages: list[dict[str, Any]] = toml.loads(locked.read_text(encoding="utf-8"))["packages"]
@@ -217,7 +218,7 @@ def updated(pins: Pins, resolutions: tuple[Resolution, ...]) -> Pins:
 
 
 def completed(
-    pins: Pins, requirement: Requirement, *, store: Store, env: Mapping[str, str] | None
+    pins: Pins, requirement: Requirement, *, store: Store, env: Mapping[str, str] | None, processes: Processes
 ) -> tuple[Pins, tuple[PinnedWheel, ...]]:
     """Return the pins with the files that a requirement lacks, and these files.
 
@@ -237,14 +238,16 @@ def completed(
         if note is None and env is None:
             return pins, ()
         if note is None:
-            note = {"wheels": [asdict(wheel) for wheel in _asked(part, requirement, env or {})]}
+            note = {"wheels": [asdict(wheel) for wheel in _asked(part, requirement, env or {}, processes)]}
             store.set_note(name, note)
         wheels = tuple(PinnedWheel(**wheel) for wheel in note["wheels"])
         found.append(Resolution(part=number, system=requirement.system, python=requirement.python, wheels=wheels))
     return updated(pins, tuple(found)), tuple(wheel for each in found for wheel in each.wheels)
 
 
-def _asked(part: PinnedPart, requirement: Requirement, env: Mapping[str, str]) -> tuple[PinnedWheel, ...]:
+def _asked(
+    part: PinnedPart, requirement: Requirement, env: Mapping[str, str], processes: Processes
+) -> tuple[PinnedWheel, ...]:
     platform = built_systems()[requirement.system].uv
     alone = ("--no-deps",) if part.only else ()
     options = (*alone, "--python-version", dotted(requirement.python), "--python-platform", platform)
@@ -252,8 +255,8 @@ def _asked(part: PinnedPart, requirement: Requirement, env: Mapping[str, str]) -
         local = part.index.rstrip("/").rpartition("/")[2]
         with contextlib.suppress(UnresolvedError):
             wanted = tuple(f"{each}+{local}" for each in part.requires)
-            return tuple(_wheels(_locked(wanted, *options, index=None, env=env), part.index))
-    return tuple(_wheels(_locked(part.requires, *options, index=part.index, env=env), part.index))
+            return tuple(_wheels(_locked(wanted, *options, index=None, env=env, processes=processes), part.index))
+    return tuple(_wheels(_locked(part.requires, *options, index=part.index, env=env, processes=processes), part.index))
 
 
 class NoReleaseError(UnresolvedError):
@@ -303,7 +306,7 @@ def _released(
 
 
 def wheels_of(
-    requires: tuple[str, ...], *, base: PinSet, store: Store, env: Mapping[str, str]
+    requires: tuple[str, ...], *, base: PinSet, store: Store, env: Mapping[str, str], processes: Processes
 ) -> tuple[PinnedWheel, ...]:
     """Return the wheels that `base` lacks for the requirements of a load test; they are in no build key.
 
@@ -323,7 +326,7 @@ def wheels_of(
     try:
         never = tuple(f"{name}; python_version < '0'" for name in have)
         python = ("--python-version", dotted(base.python))
-        packages = _locked(requires, *python, index=None, env=env, overrides=never)
+        packages = _locked(requires, *python, index=None, env=env, overrides=never, processes=processes)
     except UnresolvedError as error:
         raise ToolError(
             f"the load test needs what [wheel] requires, and uv finds no wheels of it\n{error.message}",

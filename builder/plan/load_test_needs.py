@@ -75,7 +75,8 @@ class LoadTestNeeds:
         from builder.environment import resolve  # noqa: PLC0415  few kernels need it
 
         try:
-            found = resolve.wheels_of(requires, base=base, store=self.ask.store, env=indexes.read(self.ask.environ).env)
+            env = indexes.read(self.ask.environ).env
+            found = resolve.wheels_of(requires, base=base, store=self.ask.store, env=env, processes=self.processes)
         except ToolError as error:
             self._go_on_after(error, cell)
             return declared

@@ -235,9 +235,15 @@ class Planner:
         finders = indexes.read(self.ask.environ)
         try:
             found, wheels = resolve.completed(
-                self.known, wanted, store=self.ask.store, env=finders.with_folders if self.resolves else None
+                self.known,
+                wanted,
+                store=self.ask.store,
+                env=finders.with_folders if self.resolves else None,
+                processes=self.processes,
             )
         except resolve.UnresolvedError as error:
+            if self.processes.cancelled:
+                raise
             said = error.message.splitlines()[-1]
             raise pins.MissingPinsError(
                 f"no wheels are pinned for {wanted}, and no index that can be reached has them (uv: {said.strip()})"

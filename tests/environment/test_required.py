@@ -10,6 +10,7 @@ from packaging.tags import sys_tags
 from builder.environment import resolve
 from builder.errors import ToolError
 from builder.pins import PinnedWheel, PinSet
+from builder.run import Processes
 from builder.store import Store
 from tests.wheels import simple
 
@@ -27,7 +28,7 @@ def ask(tmp_path):
     env = {"PATH": os.defpath, "HOME": str(tmp_path), "UV_OFFLINE": "1", "UV_FIND_LINKS": str(folder)}
 
     def run(*requires, base=BASE):
-        return resolve.wheels_of(requires, base=base, store=store, env=env)
+        return resolve.wheels_of(requires, base=base, store=store, env=env, processes=Processes())
 
     run.folder = folder
     return run
