@@ -26,9 +26,9 @@ COMMANDS = {
 }
 """What each picture shows, and the columns of its terminal."""
 
-_TAKEN_BACK = re.compile(r"[^\n]*\n(?:\x1b\[\?25h)?\r\x1b\[1A\x1b\[2K")
-"""The last line of progress, as rich removes it: the cursor goes up, and the line is emptied."""
-_DIFFERS = re.compile(r"(?<=: built) in [\d.]+ s\b")
+_MOVES = re.compile(r"(\r?\n|\r|\x1b\[1A|\x1b\[2K|\x1b\[\?25[lh])")
+"""By which rich removes lines of progress: the cursor goes up, and the line is emptied."""
+_DIFFERS = re.compile(r"(: (?:\x1b\[\d+m)?built(?:\x1b\[0m)?) in [\d.]+ s\b")
 
 # That of rich, which would fetch its fonts, without them.
 _SVG = """\
@@ -86,8 +86,18 @@ def _read(terminal: int) -> Iterator[bytes]:
 
 def seen(written: str, width: int) -> list[Text]:
     """Return the lines that stay on a terminal, broken where it breaks them."""
-    kept = _DIFFERS.sub("", _TAKEN_BACK.sub("", written.replace("\r\n", "\n")))
-    lines = [Text.from_ansi(line) for line in kept.rstrip("\n").split("\n")]
+    kept, at = [""], 0
+    for part in _MOVES.split(written):
+        if part.endswith("\n"):
+            at += 1
+            kept += [""] * (at == len(kept))
+        elif part == "\x1b[1A":
+            at -= 1
+        elif part == "\x1b[2K":
+            kept[at] = ""
+        elif not _MOVES.fullmatch(part):
+            kept[at] += part
+    lines = [Text.from_ansi(_DIFFERS.sub(r"\1", line)) for line in "\n".join(kept).rstrip("\n").split("\n")]
     return [part for line in lines for part in line.divide(range(width, len(line.plain), width))]
 
 
