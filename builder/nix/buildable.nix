@@ -2,7 +2,14 @@
   The cells that a package set can build, and the reason why it cannot build the others. `builder/plan/buildable.py`
   does the same for a machine.
 */
-{ util, crossing, pins, environment, ... }:
+{
+  util,
+  crossing,
+  pins,
+  environment,
+  matrix,
+  ...
+}:
 let
   inherit (builtins) concatStringsSep filter head;
 
@@ -64,6 +71,13 @@ let
     && (!(rule ? framework) || rule.framework == cell.framework)
     && (!(rule ? stable-abi) || rule.stable-abi == (cell.stable-abi != null))
     && (!(rule ? toolkit) || cell.toolkit != null && rule.toolkit == util.minor cell.toolkit);
+
+  # Whether nobody has built with the pinned wheels of a cell's row.
+  untested =
+    cell:
+    builtins.any (
+      row: !row.tested && row.torch == cell.torch && row.compute == cell.compute && row.system == cell.system
+    ) (matrix.rows cell.set);
 in
 {
   /**
@@ -103,6 +117,9 @@ in
       lacking
     else if rules != [ ] then
       (head rules).reason
+    else if untested cell then
+      # One wrong hash would fail all wheels of a release.
+      "nobody has built with the pinned wheels of torch ${cell.torch} ${cell.compute}: build the cell by its name"
     else
       null;
 }
