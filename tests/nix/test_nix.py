@@ -24,6 +24,7 @@ def test_what_the_host_cannot_build_has_a_reason():
     assert "no wheels are pinned" in reasons["torch213-cxx11-rocm72-x86_64-linux"]
     assert "3.13 have pins" in reasons["torch213-cxx11-cu132-x86_64-linux"]
     assert "classic CUDA" in reasons["torch213-cxx11-cu130-x86_64-linux"]
+    assert "nobody has built with the pinned wheels of torch 2.14 cpu" in reasons["torch214-cxx11-cpu-x86_64-linux"]
     assert "torch213-cxx11-cpu-x86_64-linux" not in reasons
 
 
