@@ -134,6 +134,8 @@ def first_error(events: Iterable[Event], outcomes: Sequence[CellOutcome]) -> Fir
     matches = (_FAILED.match(event.text) for event in events if event.variant == label)
     source = next((escaped(source_of(match["output"])) for match in matches if match is not None), "")
     place = next(filter(None, map(_place, lines)), "")
+    if source and f"/{source}, line " in place:
+        place = source + place.rpartition(source)[2]  # without the folder in which the user has it
     return FirstError(
         label=label,
         headline=headline.removeprefix(f"{outcome.cell.variant}: "),
