@@ -15,7 +15,7 @@ _ABSENT = "-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class FactChange:
     """A fact that differs between two builds."""
 
     part: str
@@ -36,7 +36,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class VariantDifference:
     """The changes of one variant."""
 
     variant: str
@@ -44,7 +44,7 @@ class Difference:
     """The name of the first wheel; empty for a variant that is new."""
     after: str
     """The name of the second wheel; empty for a variant that is lost."""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[FactChange, ...] = ()
     notes: tuple[str, ...] = ()
     """The parts that could not be compared, and why."""
 
@@ -64,15 +64,15 @@ class Difference:
         return len(self.changes), sum(change.breaking for change in self.changes)
 
 
-def from_tables(part: str, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Change]:
+def from_tables(part: str, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[FactChange]:
     """Yield each entry of two tables that differs, as a change that breaks nothing."""
     for name in sorted({*before, *after}):
         old, new = before.get(name, ""), after.get(name, "")
         if old != new:
-            yield Change(part=part, subject=name, before=old, after=new)
+            yield FactChange(part=part, subject=name, before=old, after=new)
 
 
-def document(found: Iterable[Difference]) -> dict[str, Any]:
+def document(found: Iterable[VariantDifference]) -> dict[str, Any]:
     """Return the differences as one JSON document."""
     differences = tuple(found)
     return {
@@ -81,7 +81,7 @@ def document(found: Iterable[Difference]) -> dict[str, Any]:
     }
 
 
-def text(found: Iterable[Difference]) -> str:
+def text(found: Iterable[VariantDifference]) -> str:
     """Return the differences as text: a line for each change, those that break something first."""
     lines: list[str] = []
     differences = tuple(found)
@@ -98,7 +98,7 @@ def text(found: Iterable[Difference]) -> str:
     return "".join(f"{line}\n" for line in (*lines, *_overview(differences)))
 
 
-def markdown(found: Iterable[Difference]) -> str:
+def markdown(found: Iterable[VariantDifference]) -> str:
     """Return the differences as Markdown for a pull request: a table for each variant."""
     lines: list[str] = []
     for each in found:
@@ -122,7 +122,7 @@ _BREAKING, _FINE = "breaking", "fine"
 Row = tuple[str, str, str, str, str]
 
 
-def _rows(group: Iterable[Change]) -> tuple[list[Row], int]:
+def _rows(group: Iterable[FactChange]) -> tuple[list[Row], int]:
     """Return the rows of a part, and how many changes that break nothing are left out."""
     changes = sorted(group, key=lambda change: not change.breaking)
     first = sum(change.breaking for change in changes) + _SHOWN
@@ -139,11 +139,11 @@ def _rows(group: Iterable[Change]) -> tuple[list[Row], int]:
     return rows, len(changes) - len(rows)
 
 
-def _parts(difference: Difference) -> Iterator[tuple[str, Iterator[Change]]]:
+def _parts(difference: VariantDifference) -> Iterator[tuple[str, Iterator[FactChange]]]:
     yield from groupby(difference.changes, key=lambda change: change.part)
 
 
-def _summary(difference: Difference) -> str:
+def _summary(difference: VariantDifference) -> str:
     if not difference.after:
         return "lost"
     if not difference.before:
@@ -154,7 +154,7 @@ def _summary(difference: Difference) -> str:
     return f"{changes} change{'s' * (changes > 1)}, {breaking or 'none'} breaking"
 
 
-def _overview(differences: tuple[Difference, ...]) -> list[str]:
+def _overview(differences: tuple[VariantDifference, ...]) -> list[str]:
     """Return a table of the variants, if there are several."""
     if len(differences) <= 1:
         return []

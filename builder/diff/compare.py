@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from builder.diff import device_code, facts, library, ops, python_api
-from builder.diff.changes import Change, Difference
+from builder.diff.changes import FactChange, VariantDifference
 from builder.diff.ops import Build, Loading
 from builder.diff.sides import Side
 from builder.matrix.variant import Variant
 
 
-def sides(before: Side, after: Side, loading: Loading | None) -> Iterator[Difference]:
+def sides(before: Side, after: Side, loading: Loading | None) -> Iterator[VariantDifference]:
     """Yield the difference of each variant; a single build of each is compared with the other, whatever its variant.
 
     Raises:
@@ -28,13 +28,13 @@ def sides(before: Side, after: Side, loading: Loading | None) -> Iterator[Differ
         name = (one or other or Path()).name
         lost = other is None
         breaks = "there was a build of this variant, and there is none any more" if lost else ""
-        change = Change(
+        change = FactChange(
             part=library.PART, subject=variant, before=name if lost else "", after="" if lost else name, breaks=breaks
         )
-        yield Difference(variant=variant, before=change.before, after=change.after, changes=(change,))
+        yield VariantDifference(variant=variant, before=change.before, after=change.after, changes=(change,))
 
 
-def pair(old_name: str, new_name: str, before: Path, after: Path, loading: Loading | None) -> Difference:
+def pair(old_name: str, new_name: str, before: Path, after: Path, loading: Loading | None) -> VariantDifference:
     """Return the difference of two builds of a kernel; without `loading`, neither is loaded.
 
     Raises:
@@ -46,7 +46,7 @@ def pair(old_name: str, new_name: str, before: Path, after: Path, loading: Loadi
     first = Build(path=before, facts=old, variant=variants[0])
     own, not_loaded = ops.compare(first, Build(path=after, facts=new, variant=variants[1]), loading)
     notes = [f"the functions of {name}: {why}" for each in (old, new) for name, why in each.unreadable.items()]
-    return Difference(
+    return VariantDifference(
         variant=new_name,
         before=before.name,
         after=after.name,

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
 
 from builder.audit.resources import Compiled
-from builder.diff.changes import Change
+from builder.diff.changes import FactChange
 from builder.diff.facts import Facts
 from builder.matrix import architectures
 
@@ -13,29 +13,29 @@ PART = "device code"
 _Key = tuple[str, str, str]
 
 
-def compare(before: Facts, after: Facts) -> Iterator[Change]:
+def compare(before: Facts, after: Facts) -> Iterator[FactChange]:
     """Yield the GPUs and architectures that are lost or new, then what changed in each function."""
     yield from _gpus(before, after)
     yield from _archs(before, after)
     yield from _functions(before, after)
 
 
-def _gpus(before: Facts, after: Facts) -> Iterator[Change]:
+def _gpus(before: Facts, after: Facts) -> Iterator[FactChange]:
     for gpu in [*before.gpus, *(gpu for gpu in after.gpus if gpu not in before.gpus)]:
         old, new = before.gpus.get(gpu, ""), after.gpus.get(gpu, "")
         if old != new:
             lost = "" if new else "this GPU ran the whole wheel, and has no code for all of it any more"
-            yield Change(part=PART, subject=gpu, before=old, after=new, breaks=lost)
+            yield FactChange(part=PART, subject=gpu, before=old, after=new, breaks=lost)
 
 
-def _archs(before: Facts, after: Facts) -> Iterator[Change]:
+def _archs(before: Facts, after: Facts) -> Iterator[FactChange]:
     """Yield the code that a library has no more, or has anew; a library that is gone is no loss of an architecture."""
     for library in sorted(before.code.keys() & after.code.keys()):
         old, new = ({each.what for each in facts.code[library]} for facts in (before, after))
         for what in sorted(old ^ new, key=architectures.natural):
             gone = what in old
             breaks = "it has no code for this architecture any more" if gone else ""
-            yield Change(
+            yield FactChange(
                 part=PART,
                 subject=f"{library}, {what}",
                 before="there" if gone else "",
@@ -44,7 +44,7 @@ def _archs(before: Facts, after: Facts) -> Iterator[Change]:
             )
 
 
-def _functions(before: Facts, after: Facts) -> Iterator[Change]:
+def _functions(before: Facts, after: Facts) -> Iterator[FactChange]:
     old, new = _by_name(before.functions), _by_name(after.functions)
     own, others = ({(library, arch) for library, arch, _ in found} for found in (old, new))
     for key in sorted(old.keys() | new.keys(), key=lambda key: (key[0], architectures.natural(key[1]), key[2])):
@@ -55,7 +55,7 @@ def _functions(before: Facts, after: Facts) -> Iterator[Change]:
         for one, other in zip_longest(old.get(key, ()), new.get(key, ())):
             words = _difference(one, other)
             if words is not None:
-                yield Change(part=PART, subject=f"{arch} {name}", before=words[0], after=words[1])
+                yield FactChange(part=PART, subject=f"{arch} {name}", before=words[0], after=words[1])
 
 
 def _by_name(functions: Iterable[Compiled]) -> Mapping[_Key, list[Compiled]]:

@@ -29,7 +29,7 @@ _MOST_SCHEMAS = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LibraryFacts:
+class LinkedLibrary:
     """A library, with the id of its ops replaced by a name that all builds share."""
 
     needed: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class Facts:
     """The fields of METADATA that are compared."""
     materials: tuple[str, ...] = ()
     """The addresses of the components in the bill of materials."""
-    libraries: Mapping[str, LibraryFacts] = field(default_factory=dict)
+    libraries: Mapping[str, LinkedLibrary] = field(default_factory=dict)
     code: Mapping[str, tuple[CodeSize, ...]] = field(default_factory=dict)
     """The sizes of the device code of each library."""
     functions: tuple[Compiled, ...] = ()
@@ -150,9 +150,9 @@ def _renamed(text: str, names: Mapping[str, str]) -> str:
     return text
 
 
-def _library(library: Library, names: Mapping[str, str]) -> LibraryFacts:
+def _library(library: Library, names: Mapping[str, str]) -> LinkedLibrary:
     it = library.extension
-    return LibraryFacts(
+    return LinkedLibrary(
         needed=tuple(sorted(it.needed)),
         versions=it.versions,
         exports=tuple(sorted({_renamed(each.name, names) for each in it.defined if each.binding == "global"})),

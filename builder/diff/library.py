@@ -5,13 +5,14 @@ from collections.abc import Iterator, Mapping
 
 from packaging.requirements import Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from builder import json_text
 from builder.audit import subject as audited
 from builder.binary.demangled import demangled
-from builder.diff.changes import Change, from_tables
-from builder.diff.facts import Facts, LibraryFacts
+from builder.diff.changes import FactChange, from_tables
+from builder.diff.facts import Facts, LinkedLibrary
 from builder.matrix import architectures
 from builder.matrix.variant import Variant
 from builder.wording import size
@@ -23,7 +24,7 @@ _DIGESTS = ("digest", "id")
 """Keys of metadata.json that only follow from others."""
 
 
-def compare(before: Facts, after: Facts, variants: tuple[Variant | None, Variant | None]) -> Iterator[Change]:
+def compare(before: Facts, after: Facts, variants: tuple[Variant | None, Variant | None]) -> Iterator[FactChange]:
     """Yield the changes for installers first, then those of each library."""
     yield from _framework(*variants)
     yield from _tags(before, after)
@@ -33,17 +34,17 @@ def compare(before: Facts, after: Facts, variants: tuple[Variant | None, Variant
         yield from _promised(before, after)
     old, new = (_license(each) for each in (before, after))
     if old != new:
-        yield Change(part=PART, subject="license", before=old, after=new)
+        yield FactChange(part=PART, subject="license", before=old, after=new)
     for name in sorted({*before.libraries, *after.libraries}):
         yield from _library(name, before, after)
 
 
-def identity(before: Facts, after: Facts) -> Iterator[Change]:
+def identity(before: Facts, after: Facts) -> Iterator[FactChange]:
     """Yield the differing facts that the wheels have about their builds."""
     yield from from_tables(IDENTITY, _identity(before), _identity(after))
 
 
-def _framework(before: Variant | None, after: Variant | None) -> Iterator[Change]:
+def _framework(before: Variant | None, after: Variant | None) -> Iterator[FactChange]:
     """Yield the framework and the toolkit, where wheels of two variants are compared."""
     if before is None or after is None or str(before) == str(after):
         return
@@ -54,19 +55,19 @@ def _framework(before: Variant | None, after: Variant | None) -> Iterator[Change
         breaks = "the stable ABI of an older torch is promised no more"
     elif not before.stable and not after.stable and before.version != after.version:
         breaks = "it is for another version of the framework alone"
-    yield Change(part=PART, subject="variant", before=str(before), after=str(after), breaks=breaks)
+    yield FactChange(part=PART, subject="variant", before=str(before), after=str(after), breaks=breaks)
 
 
 def _older(one: object, other: object) -> bool:
     return Version(str(one)) < Version(str(other))
 
 
-def _tags(before: Facts, after: Facts) -> Iterator[Change]:
+def _tags(before: Facts, after: Facts) -> Iterator[FactChange]:
     if before.tags == after.tags:
         return
     lost = [tag for tag in before.tags if not any(_serves(other, tag) for other in after.tags)]
     breaks = f"systems or Pythons of '{lost[0]}' are lost" if lost else ""
-    yield Change(part=PART, subject="tags", before=" ".join(before.tags), after=" ".join(after.tags), breaks=breaks)
+    yield FactChange(part=PART, subject="tags", before=" ".join(before.tags), after=" ".join(after.tags), breaks=breaks)
 
 
 def _serves(tag: str, wanted: str) -> bool:
@@ -92,7 +93,7 @@ def _newest(platform: str, wanted: str) -> bool:
     return (int(one[2]), int(one[3])) <= (int(other[2]), int(other[3]))
 
 
-def _requirements(before: Facts, after: Facts) -> Iterator[Change]:
+def _requirements(before: Facts, after: Facts) -> Iterator[FactChange]:
     old, new = _required(before), _required(after)
     for name in sorted({*old, *new}):
         one, other = old.get(name), new.get(name)
@@ -103,7 +104,7 @@ def _requirements(before: Facts, after: Facts) -> Iterator[Change]:
             breaks = "it is required, and was not"
         elif other is not None and _narrower(one.specifier, other.specifier):
             breaks = "versions that were enough are not any more"
-        yield Change(part=PART, subject=name, before=str(one or ""), after=str(other or ""), breaks=breaks)
+        yield FactChange(part=PART, subject=name, before=str(one or ""), after=str(other or ""), breaks=breaks)
     old_python, new_python = (" ".join(each.fields.get("Requires-Python", ())) for each in (before, after))
     if old_python != new_python:
         try:
@@ -111,12 +112,12 @@ def _requirements(before: Facts, after: Facts) -> Iterator[Change]:
         except InvalidSpecifier:
             lost = True
         breaks = "versions of Python are lost" if lost else ""
-        yield Change(part=PART, subject="Requires-Python", before=old_python, after=new_python, breaks=breaks)
+        yield FactChange(part=PART, subject="Requires-Python", before=old_python, after=new_python, breaks=breaks)
 
 
 def _required(facts: Facts) -> Mapping[str, Requirement]:
     found = filter(None, map(audited.requirement, facts.fields.get("Requires-Dist", ())))
-    return {each.name.lower().replace("_", "-"): each for each in found}
+    return {canonicalize_name(each.name): each for each in found}
 
 
 def _narrower(before: SpecifierSet, after: SpecifierSet) -> bool:
@@ -131,20 +132,20 @@ def _narrower(before: SpecifierSet, after: SpecifierSet) -> bool:
     return any(version in before and version not in after for version in near)
 
 
-def _findings(before: Facts, after: Facts) -> Iterator[Change]:
+def _findings(before: Facts, after: Facts) -> Iterator[FactChange]:
     """Yield what the audit finds wrong in the second build alone, such as a budget that a function exceeds."""
     known = {(rule, symbol) for rule, symbol, _ in before.findings}
     for rule, symbol, why in after.findings:
         if (rule, symbol) not in known:
-            yield Change(part=PART, subject=symbol, after=why, breaks=f"the audit finds it, by its rule '{rule}'")
+            yield FactChange(part=PART, subject=symbol, after=why, breaks=f"the audit finds it, by its rule '{rule}'")
 
 
-def _promised(before: Facts, after: Facts) -> Iterator[Change]:
+def _promised(before: Facts, after: Facts) -> Iterator[FactChange]:
     """Yield the functions that a plain library promises no more, or promises anew."""
     old, new = (set(each.kernel.exports) for each in (before, after))
     for name in sorted(old ^ new):
         gone = name in old
-        yield Change(
+        yield FactChange(
             part=PART,
             subject=name,
             before="exported" if gone else "",
@@ -157,10 +158,10 @@ def _license(facts: Facts) -> str:
     return " ".join((*facts.fields.get("License-Expression", ()), *facts.fields.get("License", ())))
 
 
-def _library(name: str, before: Facts, after: Facts) -> Iterator[Change]:
+def _library(name: str, before: Facts, after: Facts) -> Iterator[FactChange]:
     old, new = before.libraries.get(name), after.libraries.get(name)
     if old is None or new is None:
-        yield Change(part=PART, subject=name, before="there" if old else "", after="there" if new else "")
+        yield FactChange(part=PART, subject=name, before="there" if old else "", after="there" if new else "")
         return
     one, other = (_symbols(each) for each in (old, new))
     sizes = ({each.what: size(each.size) for each in facts.code.get(name, ())} for facts in (before, after))
@@ -168,7 +169,7 @@ def _library(name: str, before: Facts, after: Facts) -> Iterator[Change]:
     yield from from_tables(PART, *({f"{name}, {what}": shown for what, shown in each.items()} for each in sizes))
 
 
-def _symbols(library: LibraryFacts) -> dict[str, str]:
+def _symbols(library: LinkedLibrary) -> dict[str, str]:
     """Return what a library needs and exports, each with a word; of symbol versions, the newest of each library."""
     found = {f"needs {each}": "yes" for each in library.needed}
     newest: dict[str, str] = {}

@@ -8,7 +8,7 @@ from typing import Any
 
 from builder import loadtest, pins, sandbox
 from builder.config import Backend, Framework, Version
-from builder.diff.changes import Change
+from builder.diff.changes import FactChange
 from builder.diff.facts import Facts, module_of, opened, shared_names
 from builder.environment import pinned
 from builder.errors import BuilderError
@@ -51,7 +51,7 @@ class Build:
     variant: Variant | None
 
 
-def compare(before: Build, after: Build, loading: Loading | None) -> tuple[tuple[Change, ...], str]:
+def compare(before: Build, after: Build, loading: Loading | None) -> tuple[tuple[FactChange, ...], str]:
     """Return the changes of ops, and why they come from texts of the libraries, where the builds were not loaded."""
     frameworks = {each.variant.framework for each in (before, after) if each.variant is not None}
     if not frameworks & {Framework.TORCH, Framework.TORCH_NOARCH}:
@@ -67,7 +67,7 @@ def compare(before: Build, after: Build, loading: Loading | None) -> tuple[tuple
     return tuple(of_dispatcher(old, new)), ""
 
 
-def of_dispatcher(before: _Described, after: _Described) -> Iterator[Change]:
+def of_dispatcher(before: _Described, after: _Described) -> Iterator[FactChange]:
     """Yield what differs in what the dispatcher says of the ops of two builds."""
     for name in sorted({*before, *after}):
         old, new = before.get(name), after.get(name)
@@ -90,11 +90,11 @@ def of_dispatcher(before: _Described, after: _Described) -> Iterator[Change]:
             yield _change(f"{name}, fake kernel", one, other, breaks=breaks)
 
 
-def _change(subject: str, before: str, after: str, breaks: str) -> Change:
-    return Change(part=PART, subject=subject, before=before, after=after, breaks=breaks)
+def _change(subject: str, before: str, after: str, breaks: str) -> FactChange:
+    return FactChange(part=PART, subject=subject, before=before, after=after, breaks=breaks)
 
 
-def _of_texts(before: Facts, after: Facts) -> Iterator[Change]:
+def _of_texts(before: Facts, after: Facts) -> Iterator[FactChange]:
     """Yield what differs in the texts of the libraries that look like schemas."""
     old, new = ({text.partition("(")[0]: text for text in facts.schemas} for facts in (before, after))
     for name in sorted({*old, *new}):

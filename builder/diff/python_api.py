@@ -10,7 +10,7 @@ from typing import Any
 
 from builder import codec
 from builder.audit import limited
-from builder.diff.changes import Change
+from builder.diff.changes import FactChange
 from builder.diff.facts import module_of, opened
 from builder.errors import BuilderError
 from builder.untrusted import LARGEST_TEXT
@@ -22,10 +22,10 @@ NOT_HERE = "the Python API: griffe is not installed: python -m pip install 'kern
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    changes: tuple[Change, ...]
+    changes: tuple[FactChange, ...]
 
 
-def compare(before: Path, after: Path) -> tuple[tuple[Change, ...], str]:
+def compare(before: Path, after: Path) -> tuple[tuple[FactChange, ...], str]:
     """Return the changes of the public API, or why it could not be compared."""
     if find_spec("griffe") is None:
         return (), NOT_HERE
@@ -60,14 +60,14 @@ def _loaded(wheel: Wheel, folder: Path) -> Any:
     return griffe.load(module, search_paths=[folder], allow_inspection=False, try_relative_path=False)
 
 
-def _broken(old: Any, new: Any) -> Iterator[Change]:
+def _broken(old: Any, new: Any) -> Iterator[FactChange]:
     import griffe  # noqa: PLC0415  an optional dependency
 
     for each in griffe.find_breaking_changes(old, new):
         values = (each.old_value, each.new_value)
         before, after = ("" if value is None else str(getattr(value, "path", value)) for value in values)
         why = each.kind.value.lower()
-        yield Change(part=PART, subject=_subject(each), before=before, after=after, breaks=why)
+        yield FactChange(part=PART, subject=_subject(each), before=before, after=after, breaks=why)
 
 
 def _subject(breakage: Any) -> str:
@@ -77,10 +77,10 @@ def _subject(breakage: Any) -> str:
     return f"{breakage.obj.path}({parameter})" if parameter else str(breakage.obj.path)
 
 
-def _added(old: Any, new: Any) -> Iterator[Change]:
+def _added(old: Any, new: Any) -> Iterator[FactChange]:
     known = {*_public(old)}
     for path in sorted({*_public(new)} - known):
-        yield Change(part=PART, subject=path, after="there")
+        yield FactChange(part=PART, subject=path, after="there")
 
 
 def _public(package: Any) -> Iterator[str]:

@@ -10,7 +10,7 @@ import pytest
 
 from builder import cli
 from builder.diff import changes, facts, ops
-from builder.diff.changes import Change, Difference
+from builder.diff.changes import FactChange, VariantDifference
 from builder.matrix.variant import Variant
 from builder.wheel.archive import Bytes
 from tests import wheels
@@ -110,6 +110,11 @@ def test_a_requirement_breaks_where_it_lets_less_in(make, diff, before, after, b
     assert code == int(breaks)
 
 
+def test_a_requirement_in_another_spelling_breaks_nothing(make, diff):
+    code, _ = diff(make("a", requires=("zope.event",)), make("b", requires=("zope_event",)))
+    assert code == 0
+
+
 @pytest.mark.parametrize(
     ("before", "after", "breaks"),
     [
@@ -174,8 +179,8 @@ def test_only_functions_of_its_own_are_exports_of_a_library_and_no_instances_of_
 @pytest.mark.parametrize("shown", [changes.text, changes.markdown])
 def test_the_schemas_of_an_op_stand_whole_next_to_each_other(shown):
     before, after = "f(Tensor x) -> Tensor", "f(Tensor x, int n) -> Tensor"
-    change = Change(part="ops", subject="f", before=before, after=after)
-    said = shown([Difference(variant="v", before="a", after="b", changes=(change,))])
+    change = FactChange(part="ops", subject="f", before=before, after=after)
+    said = shown([VariantDifference(variant="v", before="a", after="b", changes=(change,))])
     (line,) = (each for each in said.splitlines() if "Tensor x" in each)
     assert line.replace("`", "").replace(" | ", "  →  ").count(f"{before}  →  {after}") == 1
 
