@@ -310,7 +310,8 @@ def summary(outcomes: Sequence[CellOutcome]) -> str:
     parts += warned[:_WARNINGS]
     if len(warned) > _WARNINGS:
         logs = dict.fromkeys(str(each.log) for each in outcomes if each.report is not None and each.report.warnings)
-        parts.append(f"{len(warned) - _WARNINGS} more warnings: {', '.join(logs)}")
+        more = len(warned) - _WARNINGS
+        parts.append(f"{more} more warning{'s' * (more > 1)}: {', '.join(logs)}")
     parts += steps.compiled(outcomes)
     counts = {word: sum(outcome.status == status for outcome in outcomes) for status, word in _WORDS.items()}
     open_ = sum(map(_is_unsandboxed, outcomes))
